@@ -1,0 +1,1 @@
+//! The `tooltape` command as a library.

@@ -1,0 +1,3 @@
+//! The `tooltape` command.
+
+fn main() {}

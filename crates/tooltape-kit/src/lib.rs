@@ -1,0 +1,1 @@
+//! Tools in the box.

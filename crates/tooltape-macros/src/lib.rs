@@ -1,0 +1,1 @@
+//! `#[tool]` and `#[input]`: names and documentation, never types.
