@@ -1,0 +1,1 @@
+//! The canonical form, the strict reader and the hashes.

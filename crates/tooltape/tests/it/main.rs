@@ -1,0 +1,5 @@
+//! The tests of `tooltape`, through its public interface.
+
+mod data;
+mod canon;
+mod canon_vectors;
