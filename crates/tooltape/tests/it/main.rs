@@ -3,3 +3,4 @@
 mod data;
 mod canon;
 mod canon_vectors;
+mod schema_suite;

@@ -1,0 +1,145 @@
+//! Walks a document along a plan, with no tree between.
+
+use std::cell::Cell;
+
+use super::plan::{ArrayRule, Kinds, More, ObjectRule, Plan, RuleId, Sizes};
+use super::same::{Quantity, all_differ, same};
+use crate::canon::{Kind, Node};
+
+/// The most named fields that are searched from end to end; more are searched by halves.
+const SCAN_MAX: usize = 8;
+
+/// Whether a document surely follows a plan within a number of steps.
+///
+/// `false` means that it does not, or that the walk cannot tell; the full validator can.
+pub(super) fn surely_holds(plan: &Plan, root: Node<'_>, steps: u64) -> bool {
+    let walk = Walk { plan, steps: Cell::new(steps) };
+    walk.holds(0, root) && walk.steps.get() > 0
+}
+
+struct Walk<'p> {
+    plan: &'p Plan,
+    /// The steps left; none, too, once there is something that the walk cannot tell.
+    steps: Cell<u64>,
+}
+
+impl Walk<'_> {
+    fn holds(&self, id: RuleId, node: Node<'_>) -> bool {
+        let Some(steps) = self.steps.get().checked_sub(1) else { return false };
+        self.steps.set(steps);
+        let rule = self.plan.rule(id);
+        let kind = node.kind();
+        rule.kinds.contains(kinds_of(kind, node, rule.kinds))
+            && rule.more.as_deref().is_none_or(|more| self.more_holds(more, kind, node))
+    }
+
+    fn more_holds(&self, more: &More, kind: Kind, node: Node<'_>) -> bool {
+        let of_its_kind = match kind {
+            Kind::Object => more.object.as_ref().is_none_or(|rule| self.object_holds(rule, node)),
+            Kind::Array => more.array.as_ref().is_none_or(|rule| self.array_holds(rule, node)),
+            Kind::String => more.length.is_none_or(|sizes| length_holds(sizes, node)),
+            Kind::Number => self.number_holds(more, node),
+            Kind::Null | Kind::Bool(_) => true,
+        };
+        of_its_kind
+            && more.lists.iter().all(|list| list.iter().any(|value| same(node, value)))
+            && more.all.iter().all(|rule| self.holds(*rule, node))
+            && more.any.as_ref().is_none_or(|any| any.iter().any(|rule| self.holds(*rule, node)))
+            && more.one.as_ref().is_none_or(|one| self.one_holds(one, node))
+            && more.not.is_none_or(|rule| !self.holds(rule, node))
+    }
+
+    fn object_holds(&self, rule: &ObjectRule, node: Node<'_>) -> bool {
+        if !rule.count.allow(node.len()) {
+            return false;
+        }
+        let mut required = 0;
+        for (name, value) in node.fields() {
+            let rule_id = match rule.field(&name) {
+                Some(field) => {
+                    required += usize::from(field.required);
+                    field.rule
+                }
+                None => rule.others,
+            };
+            if rule_id.is_some_and(|rule_id| !self.holds(rule_id, value)) {
+                return false;
+            }
+        }
+        // A document has no two fields of one name, so counting them is enough.
+        required == rule.required
+    }
+
+    fn array_holds(&self, rule: &ArrayRule, node: Node<'_>) -> bool {
+        rule.count.allow(node.len())
+            && rule.items.is_none_or(|items| node.items().all(|item| self.holds(items, item)))
+            && (!rule.differ || all_differ(node))
+    }
+
+    fn number_holds(&self, more: &More, node: Node<'_>) -> bool {
+        if more.bounds.is_empty() && more.multiple_of.is_none() {
+            return true;
+        }
+        let quantity = Quantity::of_node(node);
+        if let Quantity::Double(_) = quantity
+            && (more.multiple_of.is_some() || node.is_integer())
+        {
+            return self.cannot_tell();
+        }
+        let within = more.bounds.iter().all(|bound| match quantity.compare(bound.limit) {
+            Some(std::cmp::Ordering::Equal) => bound.inclusive,
+            Some(order) => order != bound.beyond,
+            None => false,
+        });
+        within
+            && match (more.multiple_of, quantity) {
+                (Some(of), Quantity::Integer(integer)) => integer % i128::from(of) == 0,
+                (Some(_), Quantity::Double(_)) | (None, _) => true,
+            }
+    }
+
+    fn one_holds(&self, rules: &[RuleId], node: Node<'_>) -> bool {
+        let mut holding = rules.iter().filter(|rule| self.holds(**rule, node));
+        holding.next().is_some() && holding.next().is_none()
+    }
+
+    /// Ends the walk: whatever it says no longer counts.
+    fn cannot_tell(&self) -> bool {
+        self.steps.set(0);
+        false
+    }
+}
+
+impl ObjectRule {
+    #[inline]
+    fn field(&self, name: &str) -> Option<&super::plan::FieldRule> {
+        if self.fields.len() <= SCAN_MAX {
+            return self.fields.iter().find(|field| &*field.name == name);
+        }
+        let found = self.fields.binary_search_by(|field| (*field.name).cmp(name));
+        found.ok().map(|found| &self.fields[found])
+    }
+}
+
+/// What a value is, telling integers from other numbers only where the rule does.
+#[inline]
+fn kinds_of(kind: Kind, node: Node<'_>, asked: Kinds) -> Kinds {
+    match kind {
+        Kind::Null => Kinds::NULL,
+        Kind::Bool(_) => Kinds::BOOLEAN,
+        Kind::Number if asked.contains(Kinds::NUMBER) => Kinds::NUMBER,
+        Kind::Number if node.is_integer() => Kinds::INTEGER,
+        Kind::Number => Kinds::FRACTION,
+        Kind::String => Kinds::STRING,
+        Kind::Array => Kinds::ARRAY,
+        Kind::Object => Kinds::OBJECT,
+    }
+}
+
+/// Whether a text has an allowed number of characters; one of few bytes needs no counting.
+fn length_holds(sizes: Sizes, node: Node<'_>) -> bool {
+    let Some(text) = node.as_str() else { return true };
+    let may_be_short = (text.len() as u64) < sizes.min.saturating_mul(4);
+    let may_be_long = text.len() as u64 > sizes.max;
+    (!may_be_short && !may_be_long) || sizes.allow(text.chars().count())
+}
