@@ -1,3 +1,5 @@
 //! The `tooltape` command.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    tooltape_cli::main([])
+}

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 mod limits;
 mod unreadable;
+mod pool;
 mod string;
 mod number;
 mod table;
@@ -17,6 +18,7 @@ mod read;
 mod doc;
 mod write;
 mod strict;
+mod serialize;
 mod hash;
 
 pub use doc::{Doc, Kind, Node};
@@ -65,12 +67,21 @@ impl Canon {
     /// Refuses what JSON cannot hold: numbers that are not finite, keys that have no text, and what
     /// is beyond [`Limits::OWN`]. Keys that are numbers become text, as `serde_json` writes them.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, Uncanonical> {
-        write::with_buffer(|buffer| {
-            let mut bytes = std::mem::take(buffer).into_bytes();
-            value.serialize(strict::Strict(&mut serde_json::Serializer::new(&mut bytes)))?;
-            *buffer = String::from_utf8(bytes).expect("serde_json writes UTF-8");
-            Ok(Doc::read(buffer, &Limits::OWN)?.canonical())
-        })
+        serialize::canonical(value, &Limits::OWN)
+    }
+
+    /// The same, within other limits.
+    pub(crate) fn within<T>(value: &T, limits: &Limits) -> Result<Self, Uncanonical>
+    where
+        T: Serialize + ?Sized,
+    {
+        serialize::canonical(value, limits)
+    }
+
+    /// The canonical form of a string.
+    pub(crate) fn string(text: &str) -> Self {
+        // What `serde_json` escapes, and how, is what RFC 8785 says.
+        Self(serde_json::to_string(text).expect("any string can be written").into())
     }
 
     /// The canonical form of no arguments at all: `{}`.

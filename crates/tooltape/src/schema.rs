@@ -1,7 +1,6 @@
 //! Validation in words a model can act on.
 
-use jsonschema::error::ValidationErrorKind as Wrong;
-use jsonschema::{PatternOptions, ReferencingError, ValidationError, Validator};
+use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 use crate::canon::{Doc, Limits, Sets};
@@ -13,14 +12,16 @@ mod admit;
 mod input;
 mod sets;
 mod same;
+mod fields;
 mod plan;
 mod walk;
 mod view;
 mod words;
 mod found;
 mod rules;
-mod explain;
 mod union;
+mod explain;
+mod refuse;
 
 pub use admit::{
     SCHEMA_BYTES_MAX, SCHEMA_CHAIN_MAX, SCHEMA_DEPTH_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_VALUES_MAX,
@@ -34,8 +35,6 @@ pub use words::{
     Problem, ProblemKind,
 };
 
-use admit::QUOTE_BYTES_MAX;
-use error::excerpt;
 use plan::Plan;
 use refs::Graph;
 use view::{Budget, View, Views};
@@ -48,10 +47,10 @@ pub const PATTERN_BYTES_MAX: usize = 1 << 20;
 pub const CHECK_STEPS_MIN: u64 = 100_000;
 
 /// The further steps that a check may take for each byte of the document.
-pub const CHECK_STEPS_PER_BYTE: u64 = 64;
+pub const CHECK_STEPS_PER_BYTE: u64 = 32;
 
 /// The most errors that are looked at to explain a mismatch.
-const ERRORS_MAX: usize = 1_000;
+const ERRORS_MAX: usize = 10_000;
 
 /// A schema compiled once, when its tool is registered.
 ///
@@ -109,7 +108,7 @@ impl Checker {
             .should_validate_formats(false)
             .with_pattern_options(patterns)
             .build(schema)
-            .map_err(|err| refusal(&err, schema))?;
+            .map_err(|err| refuse::refusal(&err, schema))?;
         judge(&graph, dialect)?;
         let mut checker = Checker {
             validator,
@@ -161,57 +160,12 @@ impl Checker {
     #[cold]
     fn explain(&self, doc: &Doc<'_>, steps: u64) -> Mismatch {
         let budget = Budget::new(steps, ERRORS_MAX);
-        let errors = self.validator.iter_errors(View::Value(doc.root(), &budget)).into_errors();
-        let mut mismatch = explain::explain(errors.as_slice(), doc, &self.schema);
+        let errors = self.validator.iter_errors(View::Value(doc.root(), &budget));
+        let errors: Vec<_> = errors.filter(view::counts).collect();
+        let mut mismatch = explain::explain(&errors, doc, &self.schema);
         if budget.is_spent() {
             mismatch.more = More::Unknown;
         }
         mismatch
     }
-}
-
-/// What the `jsonschema` crate refused in a schema.
-fn refusal(err: &ValidationError<'_>, schema: &Value) -> SchemaError {
-    match err.kind() {
-        Wrong::Referencing(ReferencingError::Unretrievable { uri, .. }) => {
-            SchemaError::RemoteRef { reference: excerpt(uri, QUOTE_BYTES_MAX) }
-        }
-        Wrong::Referencing(reason) => {
-            SchemaError::BadRef { reason: excerpt(&reason.to_string(), QUOTE_BYTES_MAX) }
-        }
-        Wrong::Format { format } if format == "regex" => {
-            let pattern = err.instance().as_str().unwrap_or_default();
-            let fault = pattern_fault(pattern);
-            SchemaError::BadPattern { pattern: excerpt(pattern, QUOTE_BYTES_MAX), fault }
-        }
-        _ => {
-            let errors = std::slice::from_ref(err);
-            let reason = explain::explain(errors, schema, &Value::Null).to_string();
-            SchemaError::Invalid { reason }
-        }
-    }
-}
-
-/// Why the linear engine does not take a pattern.
-fn pattern_fault(pattern: &str) -> PatternFault {
-    let syntax = jsonschema::options()
-        .should_validate_formats(true)
-        .build(&serde_json::json!({ "format": "regex" }))
-        .expect("a schema of one known format compiles");
-    if !syntax.is_valid(&Value::from(pattern)) {
-        return PatternFault::Syntax;
-    }
-    // With escaped characters gone, a group that looks around can be seen by how it begins, and a
-    // digit or `k` that was escaped is a reference to a group.
-    let mut chars = pattern.chars();
-    let mut plain = String::new();
-    let mut refers_back = false;
-    while let Some(char) = chars.next() {
-        match char {
-            '\\' => refers_back |= matches!(chars.next(), Some('1'..='9' | 'k')),
-            char => plain.push(char),
-        }
-    }
-    let looks_around = ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|group| plain.contains(group));
-    if refers_back || looks_around { PatternFault::Backtracking } else { PatternFault::TooLarge }
 }

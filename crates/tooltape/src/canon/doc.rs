@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use super::limits::Limits;
 use super::table::{Entry, Table, Tag};
@@ -36,7 +37,11 @@ pub struct Doc<'t> {
 impl<'t> Doc<'t> {
     /// Reads a text, in time linear in its length but for the sorting of keys.
     pub fn read(text: &'t str, limits: &Limits) -> Result<Self, Unreadable> {
-        Ok(Self { text, table: read::read(text, limits)? })
+        let mut doc = Self { text, table: Table::new() };
+        match read::read(text, limits, &mut doc.table) {
+            Ok(()) => Ok(doc),
+            Err(unreadable) => Err(*unreadable),
+        }
     }
 
     /// Reads bytes, which must be UTF-8 without a byte order mark.
@@ -71,9 +76,24 @@ impl<'t> Doc<'t> {
         self.root().canonical()
     }
 
+    /// The canonical form; where that is the text, and the text is this one, its memory is shared.
+    pub(crate) fn canonical_in(&self, text: &Arc<str>) -> Canon {
+        match self.is_canonical() && std::ptr::eq(self.text, &**text) {
+            true => Canon(text.clone()),
+            false => self.canonical(),
+        }
+    }
+
     /// The canonical form, with the arrays that are sets ordered by their items' canonical bytes.
     pub fn canonical_with(&self, sets: &Sets) -> Canon {
         write::canonical(self, 0, Some(sets))
+    }
+
+    /// How many values it holds.
+    pub(super) fn nodes(&self) -> usize {
+        let keys = |entry: &Entry| if entry.tag == Tag::Object { entry.len as usize } else { 0 };
+        let entries = &self.table.entries;
+        entries.len() - entries.iter().map(keys).sum::<usize>()
     }
 
     pub(super) fn table(&self) -> &Table {
@@ -190,7 +210,7 @@ impl<'d> Node<'d> {
         (entry.tag == Tag::Number).then(|| self.doc.raw(entry))
     }
 
-    /// Whether it is a number whose value is an integer, however it is written: `1.0` and `1e3` are.
+    /// Whether its value is an integer, however it is written: `1.0` and `1e3` are.
     pub fn is_integer(&self) -> bool {
         let integral = |literal| self.entry().plain || number::is_integer(literal);
         self.number_text().is_some_and(integral)
@@ -242,14 +262,11 @@ impl<'d> Node<'d> {
     /// The field of that name; fast also among many.
     pub fn get(&self, name: &str) -> Option<Node<'d>> {
         let doc = self.doc;
+        let order =
+            |key: u32| string::order(doc.string(doc.entry(key)).as_bytes(), name.as_bytes());
         let key = match doc.table().ordered_keys(self.entry()) {
-            Some(keys) => {
-                let order = |key: &u32| {
-                    string::order(doc.string(doc.entry(*key)).as_bytes(), name.as_bytes())
-                };
-                keys.binary_search_by(order).ok().map(|found| keys[found])
-            }
-            None => self.keys().find(|key| doc.string(doc.entry(*key)) == name),
+            Some(keys) => keys.binary_search_by(|key| order(*key)).ok().map(|found| keys[found]),
+            None => self.keys().find(|key| order(*key).is_eq()),
         };
         key.map(|key| Node { doc, index: key + 1 })
     }
@@ -279,7 +296,7 @@ impl<'d> Node<'d> {
     /// The digits of a number that is an integer of 64 bits or a little more.
     fn integer(&self) -> Option<Cow<'d, str>> {
         let literal = self.number_text()?;
-        if self.entry().plain {
+        if self.entry().plain && self.entry().verbatim {
             return Some(literal.into());
         }
         number::integer(literal, U64_DIGITS).map(Cow::from)

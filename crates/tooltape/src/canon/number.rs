@@ -8,15 +8,24 @@ const EXACT_END: f64 = 9_007_199_254_740_992.0;
 /// The most significant digits that a double always gives back unchanged.
 const DOUBLE_DIGITS: usize = 15;
 
-/// The most zeros after `0.` that the canonical form writes; a smaller number has an exponent.
-const LEADING_ZEROS_MAX: usize = 5;
-
 /// A number that was found.
 pub(super) struct Scan {
     /// The offset after its last character.
     pub(super) end: usize,
     /// The digits of an integer literal; a literal with a fraction or exponent has none.
     pub(super) integer_digits: Option<usize>,
+}
+
+/// The end of the number that begins at `start`, if it is an integer that is neither signed nor 0.
+#[inline]
+pub(super) fn scan_plain(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut end = start;
+    while bytes.get(end).is_some_and(u8::is_ascii_digit) {
+        end += 1;
+    }
+    let plain = matches!(bytes.get(start), Some(b'1'..=b'9'))
+        && !matches!(bytes.get(end), Some(b'.' | b'e' | b'E'));
+    plain.then_some(end)
 }
 
 /// Finds the end of the number that begins at `start`.
@@ -54,8 +63,8 @@ fn digits_end(bytes: &[u8], start: usize) -> Result<usize, Flaw> {
 pub(super) enum Form {
     /// An integer, exactly.
     Digits(usize),
-    /// A double in its shortest text.
-    Shortest(f64),
+    /// A double in its shortest text, which the literal may be already.
+    Shortest { verbatim: bool },
     /// Larger than the largest double.
     OutOfRange,
     /// A fraction that no double of this size can hold.
@@ -64,46 +73,52 @@ pub(super) enum Form {
 
 /// Decides how a literal with a fraction or an exponent is written.
 pub(super) fn form(literal: &str) -> Form {
+    if is_surely_shortest(literal) {
+        return Form::Shortest { verbatim: true };
+    }
     let decimal = Decimal::of(literal);
     if decimal.is_integer() && decimal.integer_digits() <= DOUBLE_DIGITS as i64 {
         return Form::Digits(decimal.integer_digits().max(1) as usize);
     }
-    let double: f64 = literal.parse().expect("a JSON number is a number");
+    let double = double(literal);
     if double.is_infinite() {
         return Form::OutOfRange;
     }
-    if !decimal.is_integer() {
-        return if double.abs() < EXACT_END { Form::Shortest(double) } else { Form::FractionLost };
+    if !decimal.is_integer() && double.abs() >= EXACT_END {
+        return Form::FractionLost;
     }
-    if Decimal::of(ryu_js::Buffer::new().format_finite(double)) == decimal {
-        return Form::Shortest(double);
+    let mut buffer = ryu_js::Buffer::new();
+    let shortest = buffer.format_finite(double);
+    if decimal.is_integer() && Decimal::of(shortest) != decimal {
+        return Form::Digits(decimal.integer_digits() as usize);
     }
-    Form::Digits(decimal.integer_digits() as usize)
-}
-
-/// Whether a literal that is written as this double is its shortest text already.
-pub(super) fn is_shortest(literal: &str, double: f64) -> bool {
-    ryu_js::Buffer::new().format_finite(double) == literal
+    Form::Shortest { verbatim: shortest == literal }
 }
 
 /// Whether a literal with a fraction is surely canonical, seen without computing its double.
 ///
 /// Up to fifteen significant digits no two decimals share a double, so the literal is its shortest.
-pub(super) fn is_surely_shortest(literal: &str) -> bool {
-    let unsigned = literal.strip_prefix('-').unwrap_or(literal);
-    let Some((whole, fraction)) = unsigned.split_once('.') else { return false };
-    let zeros = fraction.bytes().take_while(|byte| *byte == b'0').count();
-    whole.len() + fraction.len() <= DOUBLE_DIGITS
-        && matches!(fraction.bytes().next_back(), Some(b'1'..=b'9'))
-        && (whole != "0" || zeros <= LEADING_ZEROS_MAX)
-        && fraction.bytes().all(|byte| byte.is_ascii_digit())
+fn is_surely_shortest(literal: &str) -> bool {
+    let unsigned = literal.strip_prefix('-').unwrap_or(literal).as_bytes();
+    // Below 0.000001 the shortest text has an exponent.
+    if unsigned.len() > DOUBLE_DIGITS + ".".len() || unsigned.starts_with(b"0.000000") {
+        return false;
+    }
+    let exponent = unsigned.iter().any(|byte| matches!(byte, b'e' | b'E'));
+    !exponent && !unsigned.ends_with(b"0")
+}
+
+fn double(literal: &str) -> f64 {
+    literal.parse().expect("a JSON number is a number")
 }
 
 /// Appends the canonical text of an accepted literal.
 pub(super) fn rewrite(literal: &str, out: &mut String) {
     match form(literal) {
         Form::Digits(_) => Decimal::of(literal).write_integer(out),
-        Form::Shortest(double) => out.push_str(ryu_js::Buffer::new().format_finite(double)),
+        Form::Shortest { .. } => {
+            out.push_str(ryu_js::Buffer::new().format_finite(double(literal)));
+        }
         Form::OutOfRange | Form::FractionLost => unreachable!("the reader refused this number"),
     }
 }

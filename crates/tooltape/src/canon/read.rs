@@ -1,7 +1,5 @@
 //! The strict reader: text in, table out, or the reason why not.
 
-use std::borrow::Cow;
-
 use super::limits::Limits;
 use super::table::{Entry, SOURCE_ORDER, Table, Tag};
 use super::unreadable::{Flaw, Place, Unreadable};
@@ -10,144 +8,167 @@ use super::{number, string};
 /// The most fields among which a key is looked up one by one.
 const FIELDS_UNLISTED_MAX: u32 = 16;
 
-/// A step of reading; boxed, so that the good case stays in registers.
-type Step<T> = Result<T, Box<Unreadable>>;
+/// A step of reading; boxed, so that its good case is no more than a null pointer.
+pub(super) type Step = Result<(), Box<Unreadable>>;
 
-/// Reads a text that holds one value and white space.
-pub(super) fn read(text: &str, limits: &Limits) -> Result<Table, Unreadable> {
+/// Reads a text that holds one value and white space into an empty table.
+pub(super) fn read(text: &str, limits: &Limits, table: &mut Table) -> Step {
     let limits = limits.bounded();
     if text.len() > limits.bytes {
-        return Err(Unreadable::TooLong { limit: limits.bytes, found: text.len() });
+        return Err(Unreadable::TooLong { limit: limits.bytes, found: text.len() }.into());
     }
-    if text.starts_with('\u{feff}') {
-        return Err(Unreadable::ByteOrderMark);
+    let mut reader = Reader {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+        depth_left: limits.depth,
+        nodes_left: limits.nodes,
+        deviations: 0,
+        limits,
+        table,
+    };
+    match reader.token() {
+        END if reader.at == text.len() => return Err(Unreadable::Empty.into()),
+        0xEF if text.starts_with('\u{feff}') => return Err(Unreadable::ByteOrderMark.into()),
+        first => reader.value(first)?,
     }
-    let table = Table::new();
-    let mut reader =
-        Reader { text, bytes: text.as_bytes(), at: 0, depth: 0, nodes: 0, limits, table };
-    reader.skip_space();
-    if reader.at == text.len() {
-        return Err(Unreadable::Empty);
+    if reader.token() != END || reader.at < text.len() {
+        return Err(Unreadable::TrailingText { place: reader.place(reader.at) }.into());
     }
-    reader.value().map_err(|unreadable| *unreadable)?;
-    reader.skip_space();
-    if reader.at < text.len() {
-        return Err(Unreadable::TrailingText { place: Place::of(text, reader.at) });
-    }
-    Ok(reader.table)
+    Ok(())
 }
+
+/// What stands for the end of the text; as a byte of the text it is refused everywhere.
+const END: u8 = 0;
 
 /// A place in a text, and what was read before it.
 ///
-/// Its methods begin at the first byte of what they read and end after the last, and say whether
-/// the text between is canonical. They call each other no deeper than the depth limit.
-struct Reader<'t> {
+/// Its methods begin at the first byte of what they read, which they are given, and end after the
+/// last. They call each other no deeper than the depth limit.
+struct Reader<'t, 'k> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
-    depth: usize,
-    nodes: usize,
+    depth_left: usize,
+    nodes_left: usize,
+    /// How often the text was not canonical: a value without any is copied as it is.
+    deviations: usize,
     limits: Limits,
-    table: Table,
+    table: &'k mut Table,
 }
 
-impl<'t> Reader<'t> {
-    fn value(&mut self) -> Step<bool> {
-        if self.nodes == self.limits.nodes {
+impl<'t> Reader<'t, '_> {
+    fn value(&mut self, first: u8) -> Step {
+        if self.nodes_left == 0 {
             let place = self.place(self.at);
             return Err(Unreadable::TooManyNodes { limit: self.limits.nodes, place }.into());
         }
-        self.nodes += 1;
-        match self.peek() {
-            Some(b'"') => self.string(),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b'{') => self.object(),
-            Some(b'[') => self.array(),
-            Some(b't') => self.word("true", Tag::True),
-            Some(b'f') => self.word("false", Tag::False),
-            Some(b'n') => self.word("null", Tag::Null),
-            Some(_) | None => Err(self.unexpected("a value")),
+        self.nodes_left -= 1;
+        match first {
+            b'"' => self.string(),
+            b'-' | b'0'..=b'9' => self.number(),
+            b'{' => self.object(),
+            b'[' => self.array(),
+            b't' => self.word(b"true", Tag::True),
+            b'f' => self.word(b"false", Tag::False),
+            b'n' => self.word(b"null", Tag::Null),
+            _ => Err(self.unexpected("a value")),
         }
     }
 
-    fn array(&mut self) -> Step<bool> {
-        let array = self.open(Tag::Array)?;
-        let mut verbatim = !self.skip_space();
+    fn array(&mut self) -> Step {
+        let open = self.mark();
+        self.enter(Tag::Array)?;
         let mut len = 0;
-        if self.peek() != Some(b']') {
+        let mut token = self.token();
+        if token != b']' {
             loop {
-                verbatim &= self.value()?;
+                self.value(token)?;
                 len += 1;
-                verbatim &= !self.skip_space();
-                match self.peek() {
-                    Some(b',') => self.at += 1,
-                    Some(b']') => break,
-                    Some(_) | None => return Err(self.unexpected("`,` or `]`")),
+                match self.token() {
+                    b',' => self.at += 1,
+                    b']' => break,
+                    _ => return Err(self.unexpected("`,` or `]`")),
                 }
-                verbatim &= !self.skip_space();
+                token = self.token();
             }
         }
-        self.close(array, len, verbatim);
-        Ok(verbatim)
+        self.leave(open, len);
+        Ok(())
     }
 
-    fn object(&mut self) -> Step<bool> {
-        let object = self.open(Tag::Object)?;
-        let mut verbatim = !self.skip_space();
+    fn object(&mut self) -> Step {
+        let open = self.mark();
+        self.enter(Tag::Object)?;
         let mut keys = Keys { len: 0, last: None, ascending: true, escaped: false };
-        if self.peek() != Some(b'}') {
+        let mut token = self.token();
+        if token != b'}' {
             loop {
-                verbatim &= self.key(&mut keys)?;
-                verbatim &= !self.skip_space();
-                if self.peek() != Some(b':') {
+                if token != b'"' {
+                    return Err(self.unexpected("a key in `\"`"));
+                }
+                let start = self.at + 1;
+                self.string()?;
+                keys.add(&self.bytes[start..self.at - 1], self.table.last_is_plain());
+                if self.token() != b':' {
                     return Err(self.unexpected("`:`"));
                 }
                 self.at += 1;
-                verbatim &= !self.skip_space();
-                verbatim &= self.value()?;
-                verbatim &= !self.skip_space();
-                match self.peek() {
-                    Some(b',') => self.at += 1,
-                    Some(b'}') => break,
-                    Some(_) | None => return Err(self.unexpected("`,` or `}`")),
+                let first = self.token();
+                self.value(first)?;
+                match self.token() {
+                    b',' => self.at += 1,
+                    b'}' => break,
+                    _ => return Err(self.unexpected("`,` or `}`")),
                 }
-                verbatim &= !self.skip_space();
+                token = self.token();
             }
         }
         if !keys.ascending || keys.len > FIELDS_UNLISTED_MAX {
-            verbatim &= self.list_keys(object, &keys)?;
+            self.list_keys(open.index, &keys)?;
         }
-        self.close(object, keys.len, verbatim);
-        Ok(verbatim)
+        self.leave(open, keys.len);
+        Ok(())
     }
 
-    fn key(&mut self, keys: &mut Keys<'t>) -> Step<bool> {
-        if self.peek() != Some(b'"') {
-            return Err(self.unexpected("a key in `\"`"));
-        }
-        let start = self.at + 1;
-        let verbatim = self.string()?;
-        let bytes = &self.bytes[start..self.at - 1];
-        let plain = self.table.entries.last().is_some_and(|key| key.plain);
-        keys.escaped |= !plain;
-        keys.ascending &= plain && keys.last.is_none_or(|last| string::order(last, bytes).is_lt());
-        keys.last = Some(bytes);
-        keys.len += 1;
-        Ok(verbatim)
-    }
-
-    fn string(&mut self) -> Step<bool> {
+    #[inline]
+    fn string(&mut self) -> Step {
         let start = self.at;
-        let scan = string::scan(self.bytes, start + 1).map_err(|flaw| self.refuse(flaw))?;
+        let end = string::run_end(self.bytes, start + 1);
+        if self.bytes.get(end) != Some(&b'"') {
+            return self.string_with_escapes(end);
+        }
+        self.at = end + 1;
+        self.push(Tag::String, start, true, true);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn string_with_escapes(&mut self, first_run_end: usize) -> Step {
+        let start = self.at;
+        let scan = string::scan(self.bytes, first_run_end).map_err(|flaw| self.refuse(flaw))?;
         self.at = scan.end + 1;
         self.push(Tag::String, start, scan.plain, scan.verbatim);
-        Ok(scan.verbatim)
+        Ok(())
     }
 
-    fn number(&mut self) -> Step<bool> {
+    #[inline]
+    fn number(&mut self) -> Step {
+        let start = self.at;
+        match number::scan_plain(self.bytes, start) {
+            Some(end) if end - start <= self.limits.integer_digits => {
+                self.at = end;
+                self.push(Tag::Number, start, true, true);
+                Ok(())
+            }
+            Some(_) | None => self.any_number(),
+        }
+    }
+
+    #[inline(never)]
+    fn any_number(&mut self) -> Step {
         let start = self.at;
         let scan = number::scan(self.bytes, start).map_err(|flaw| self.refuse(flaw))?;
-        let literal = &self.text[start..scan.end];
         let limit = self.limits.integer_digits;
         let too_long = |found| {
             let place = Place::of(self.text, start);
@@ -155,12 +176,11 @@ impl<'t> Reader<'t> {
         };
         let verbatim = match scan.integer_digits {
             Some(digits) if digits > limit => return Err(too_long(digits)),
-            Some(_) => literal != "-0",
-            None if number::is_surely_shortest(literal) => true,
-            None => match number::form(literal) {
+            Some(_) => !self.bytes[start..].starts_with(b"-0"),
+            None => match number::form(&self.text[start..scan.end]) {
                 number::Form::Digits(digits) if digits > limit => return Err(too_long(digits)),
                 number::Form::Digits(_) => false,
-                number::Form::Shortest(double) => number::is_shortest(literal, double),
+                number::Form::Shortest { verbatim } => verbatim,
                 number::Form::OutOfRange => {
                     return Err(Unreadable::NumberOutOfRange { place: self.place(start) }.into());
                 }
@@ -171,57 +191,62 @@ impl<'t> Reader<'t> {
         };
         self.at = scan.end;
         self.push(Tag::Number, start, scan.integer_digits.is_some(), verbatim);
-        Ok(verbatim)
+        Ok(())
     }
 
-    fn word(&mut self, word: &'static str, tag: Tag) -> Step<bool> {
+    #[inline]
+    fn word<const LEN: usize>(&mut self, word: &[u8; LEN], tag: Tag) -> Step {
         let start = self.at;
-        for byte in word.bytes() {
-            if self.peek() != Some(byte) {
-                return Err(self.unexpected(match tag {
-                    Tag::True => "`true`",
-                    Tag::False => "`false`",
-                    Tag::Null => "`null`",
-                    Tag::Number | Tag::String | Tag::Array | Tag::Object => "a value",
-                }));
-            }
-            self.at += 1;
+        if self.bytes[start..].first_chunk() != Some(word) {
+            let same = self.bytes[start..].iter().zip(word);
+            self.at += same.take_while(|(found, expected)| found == expected).count();
+            return Err(self.unexpected("`true`, `false` or `null`"));
         }
+        self.at += LEN;
         self.push(tag, start, true, true);
-        Ok(true)
+        Ok(())
+    }
+
+    /// What must be known at the end of the array or object that begins here.
+    fn mark(&self) -> Open {
+        Open { index: self.table.entries.len(), deviations: self.deviations }
     }
 
     /// Steps over an opening bracket.
-    fn open(&mut self, tag: Tag) -> Step<usize> {
-        if self.depth == self.limits.depth {
+    #[inline]
+    fn enter(&mut self, tag: Tag) -> Step {
+        if self.depth_left == 0 {
             let place = self.place(self.at);
             return Err(Unreadable::TooDeep { limit: self.limits.depth, place }.into());
         }
-        self.depth += 1;
-        self.push(tag, self.at, false, false);
+        self.depth_left -= 1;
+        self.push(tag, self.at, true, true);
         self.at += 1;
-        Ok(self.table.entries.len() - 1)
+        Ok(())
     }
 
     /// Steps over the closing bracket of an array or object.
-    fn close(&mut self, index: usize, len: u32, verbatim: bool) {
-        self.depth -= 1;
+    fn leave(&mut self, open: Open, len: u32) {
+        self.depth_left += 1;
         self.at += 1;
         let next = self.table.entries.len() as u32;
-        let entry = &mut self.table.entries[index];
-        (entry.end, entry.next, entry.len, entry.verbatim) = (self.at as u32, next, len, verbatim);
+        let entry = &mut self.table.entries[open.index];
+        (entry.end, entry.next, entry.len) = (self.at as u32, next, len);
+        entry.verbatim = self.deviations == open.deviations;
     }
 
+    #[inline]
     fn push(&mut self, tag: Tag, start: usize, plain: bool, verbatim: bool) {
         let (start, end) = (start as u32, self.at as u32);
         let next = self.table.entries.len() as u32 + 1;
         let order = SOURCE_ORDER;
+        self.deviations += usize::from(!verbatim);
         self.table.entries.push(Entry { start, end, next, len: 0, order, tag, plain, verbatim });
     }
 
-    /// Lists an object's keys in canonical order, refusing duplicates; true if they stood in order.
-    fn list_keys(&mut self, object: usize, keys: &Keys<'_>) -> Step<bool> {
-        let Table { entries, order } = &mut self.table;
+    /// Lists an object's keys in canonical order, refusing duplicates.
+    fn list_keys(&mut self, object: usize, keys: &Keys<'_>) -> Step {
+        let Table { entries, order } = &mut *self.table;
         let first = order.len();
         let mut key = object as u32 + 1;
         for _ in 0..keys.len {
@@ -233,43 +258,43 @@ impl<'t> Reader<'t> {
             let entry = entries[key as usize];
             &self.text[entry.start as usize + 1..entry.end as usize - 1]
         };
-        let duplicate = if keys.escaped {
-            let mut names: Vec<(Cow<'_, str>, u32)> =
-                listed.iter().map(|key| (name(inside(*key)), *key)).collect();
-            names.sort_unstable_by(|(left, left_key), (right, right_key)| {
-                string::order(left.as_bytes(), right.as_bytes()).then(left_key.cmp(right_key))
-            });
-            listed.iter_mut().zip(&names).for_each(|(listed, (_, key))| *listed = *key);
-            first_duplicate(&names, |(name, _)| name, |(_, key)| *key)
+        let repeats: fn(&str, &str) -> bool = if keys.escaped {
+            listed.sort_by_cached_key(|key| string::units(inside(*key)));
+            |left, right| string::units(left) == string::units(right)
         } else {
-            listed.sort_unstable_by(|left, right| {
+            listed.sort_by(|left, right| {
                 string::order(inside(*left).as_bytes(), inside(*right).as_bytes())
-                    .then(left.cmp(right))
             });
-            first_duplicate(listed, |key| inside(*key), |key| *key)
+            |left, right| left == right
         };
-        if let Some(key) = duplicate {
+        let repeats = |pair: &&[u32]| repeats(inside(pair[0]), inside(pair[1]));
+        if let Some(key) = listed.windows(2).filter(repeats).map(|pair| pair[1]).min() {
             let place = Place::of(self.text, entries[key as usize].start as usize);
-            let key = name(inside(key)).into_owned();
+            let key = string::unescape(inside(key));
             return Err(Unreadable::DuplicateKey { key, place }.into());
         }
         entries[object].order = first as u32;
-        Ok(listed.is_sorted())
+        self.deviations += usize::from(!listed.is_sorted());
+        Ok(())
     }
 
+    /// Steps over white space; gives the byte that follows, or `END`.
     #[inline]
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
-    }
-
-    /// Steps over white space; true if there was any.
-    #[inline]
-    fn skip_space(&mut self) -> bool {
-        let start = self.at;
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.at += 1;
+    fn token(&mut self) -> u8 {
+        match self.bytes.get(self.at) {
+            Some(byte) if *byte > b' ' => *byte,
+            Some(_) => self.token_after_space(),
+            None => END,
         }
-        self.at > start
+    }
+
+    #[inline(never)]
+    fn token_after_space(&mut self) -> u8 {
+        let space = |byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+        let spaces = self.bytes[self.at..].iter().take_while(space).count();
+        self.at += spaces;
+        self.deviations += usize::from(spaces > 0);
+        self.bytes.get(self.at).copied().unwrap_or(END)
     }
 
     fn place(&self, at: usize) -> Place {
@@ -296,6 +321,13 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// An array or object whose end was not read yet.
+struct Open {
+    index: usize,
+    /// The deviations before it.
+    deviations: usize,
+}
+
 /// What is known of an object's keys while it is read.
 struct Keys<'t> {
     len: u32,
@@ -305,17 +337,14 @@ struct Keys<'t> {
     escaped: bool,
 }
 
-/// What a key stands for, given what stands between its quotes.
-fn name(inside: &str) -> Cow<'_, str> {
-    if inside.contains('\\') { string::unescape(inside).into() } else { inside.into() }
-}
-
-/// Of ordered keys, the first in the text that repeats another.
-fn first_duplicate<'k, K, N: PartialEq + ?Sized + 'k>(
-    ordered: &'k [K],
-    name: impl Fn(&'k K) -> &'k N,
-    key: impl Fn(&K) -> u32,
-) -> Option<u32> {
-    let repeats = ordered.windows(2).filter(|pair| name(&pair[0]) == name(&pair[1]));
-    repeats.map(|pair| key(&pair[1])).min()
+impl<'t> Keys<'t> {
+    /// Adds a key, given what stands between its quotes.
+    #[inline]
+    fn add(&mut self, inside: &'t [u8], plain: bool) {
+        let after = |last: &'t [u8]| string::order(last, inside).is_lt();
+        self.escaped |= !plain;
+        self.ascending = self.ascending && plain && self.last.is_none_or(after);
+        self.last = Some(inside);
+        self.len += 1;
+    }
 }

@@ -15,30 +15,22 @@ pub(super) struct Scan {
     pub(super) verbatim: bool,
 }
 
-/// Finds the end of the string whose first character is at `start`.
-#[inline]
-pub(super) fn scan(bytes: &[u8], start: usize) -> Result<Scan, Flaw> {
-    let end = run_end(bytes, start);
-    if bytes.get(end) == Some(&b'"') {
-        return Ok(Scan { end, plain: true, verbatim: true });
-    }
-    scan_escaped(bytes, end)
-}
-
-fn scan_escaped(bytes: &[u8], mut at: usize) -> Result<Scan, Flaw> {
-    let mut verbatim = true;
+/// Finds the end of a string, given where the first run without escapes in it ends.
+pub(super) fn scan(bytes: &[u8], first_run_end: usize) -> Result<Scan, Flaw> {
+    let mut scan = Scan { end: first_run_end, plain: true, verbatim: true };
     loop {
-        match bytes.get(at) {
-            Some(b'"') => return Ok(Scan { end: at, plain: false, verbatim }),
+        match bytes.get(scan.end) {
+            Some(b'"') => return Ok(scan),
             Some(b'\\') => {
-                let escape = Escape::read(bytes, at)?;
-                verbatim &= escape.verbatim;
-                at = run_end(bytes, at + escape.len);
+                let escape = Escape::read(bytes, scan.end)?;
+                scan.end = run_end(bytes, scan.end + escape.len);
+                scan.plain = false;
+                scan.verbatim &= escape.verbatim;
             }
             Some(_) => {
-                return Err(Flaw::Expected("an escape such as `\\n` for a control character", at));
+                return Err(Flaw::Expected("an escape such as `\\n`", scan.end));
             }
-            None => return Err(Flaw::Expected("`\"`", at)),
+            None => return Err(Flaw::Expected("`\"`", scan.end)),
         }
     }
 }
@@ -68,16 +60,22 @@ fn decode(inside: &str, out: &mut String, push: impl Fn(&mut String, char)) {
     out.push_str(rest);
 }
 
-/// Orders two keys by UTF-16 code units, given as UTF-8.
+/// Orders two keys without escapes by UTF-16 code units.
 ///
 /// UTF-8 bytes already stand in the order of code points. UTF-16 differs in one thing: characters
 /// beyond U+FFFF (first bytes F0 to F4) come before U+E000 to U+FFFF (first bytes EE and EF).
+#[inline]
 pub(super) fn order(left: &[u8], right: &[u8]) -> Ordering {
     let rank = |byte: u8| if matches!(byte, 0xEE | 0xEF) { byte + 0x0A } else { byte };
     match left.iter().zip(right).find(|(left, right)| left != right) {
         Some((left, right)) => rank(*left).cmp(&rank(*right)),
         None => left.len().cmp(&right.len()),
     }
+}
+
+/// The UTF-16 code units of an accepted string, given what stands between its quotes.
+pub(super) fn units(inside: &str) -> Vec<u16> {
+    unescape(inside).encode_utf16().collect()
 }
 
 /// One escape of a string.
@@ -101,8 +99,7 @@ impl Escape {
             Some(b'/') => ('/', false),
             Some(b'u') => return Self::read_unicode(bytes, at),
             Some(_) | None => {
-                let expected = "one of `\"`, `\\`, `/`, `b`, `f`, `n`, `r`, `t`, `u` after `\\`";
-                return Err(Flaw::Expected(expected, at + 1));
+                return Err(Flaw::Expected("one of `\"\\/bfnrtu` after `\\`", at + 1));
             }
         };
         Ok(Self { meaning, len: 2, verbatim })
@@ -115,8 +112,12 @@ impl Escape {
             let lower = !bytes[at + 2..at + 6].iter().any(u8::is_ascii_uppercase);
             return Ok(Self { meaning, len: 6, verbatim: meaning < ' ' && !short && lower });
         }
-        if unit >= 0xDC00 || bytes.get(at + 6..at + 8) != Some(b"\\u".as_slice()) {
+        let (next, cut_off) = (bytes[at + 6..].iter().take(2), bytes.len() < at + 8);
+        if unit >= 0xDC00 || next.zip(b"\\u").any(|(found, expected)| found != expected) {
             return Err(Flaw::LoneSurrogate(at));
+        }
+        if cut_off {
+            return Err(Flaw::Expected("the other half of a surrogate pair", bytes.len()));
         }
         let low = read_unit(bytes, at + 8)?;
         if !(0xDC00..0xE000).contains(&low) {
@@ -157,8 +158,10 @@ fn push_canonical(out: &mut String, character: char) {
 }
 
 /// The offset of the first quote, backslash or control character, or of the end.
+///
+/// It is where a run of characters that stand for themselves ends.
 #[inline]
-fn run_end(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn run_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let stops = stops(u64::from_le_bytes(*word));
         if stops != 0 {

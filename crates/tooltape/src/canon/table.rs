@@ -3,8 +3,7 @@
 use std::cell::RefCell;
 use std::mem;
 
-/// The most tables that a thread keeps for its next documents.
-const TABLES_KEPT_MAX: usize = 4;
+use super::pool::{self, Pool};
 
 /// The largest table that a thread keeps, in entries.
 const ENTRIES_KEPT_MAX: usize = 8_192;
@@ -53,15 +52,19 @@ pub(super) struct Table {
 }
 
 thread_local! {
-    static KEPT: RefCell<Vec<(Vec<Entry>, Vec<u32>)>> = const { RefCell::new(Vec::new()) };
+    static KEPT: Pool<(Vec<Entry>, Vec<u32>)> = const { RefCell::new(Vec::new()) };
 }
 
 impl Table {
     /// An empty table, in the memory of an earlier one if the thread kept any.
     pub(super) fn new() -> Self {
-        let kept = KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
-        let (entries, order) = kept.unwrap_or_default();
+        let (entries, order) = pool::take(&KEPT);
         Self { entries, order }
+    }
+
+    /// Whether the entry that was added last is plain.
+    pub(super) fn last_is_plain(&self) -> bool {
+        self.entries.last().is_some_and(|entry| entry.plain)
     }
 
     /// The key entries of an object in canonical order, if they are listed.
@@ -79,12 +82,6 @@ impl Drop for Table {
         let (mut entries, mut order) = (mem::take(&mut self.entries), mem::take(&mut self.order));
         entries.clear();
         order.clear();
-        // A thread that is ending has nowhere to keep it; then it is simply freed.
-        let _ = KEPT.try_with(|kept| {
-            let mut kept = kept.borrow_mut();
-            if kept.len() < TABLES_KEPT_MAX {
-                kept.push((entries, order));
-            }
-        });
+        pool::keep(&KEPT, (entries, order));
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The most characters of a key that a message shows.
-const KEY_CHARS_SHOWN: usize = 64;
+/// The most characters of a text that a message shows.
+const CHARS_SHOWN_MAX: usize = 64;
 
 /// A place in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub enum Unreadable {
     #[error("the text is empty, expected a JSON value")]
     Empty,
     /// A character stands where JSON does not allow it.
-    #[error("found `{}`, expected {expected}, at {place}", found.escape_debug())]
+    #[error("found {}, expected {expected}, at {place}", Shown(found.encode_utf8(&mut [0; 4])))]
     Syntax {
         /// What may stand there.
         expected: &'static str,
@@ -180,14 +180,20 @@ impl Unreadable {
     }
 }
 
-/// A key in backticks, escaped and cut to a bounded length.
-struct Shown<'k>(&'k str);
+/// A text in backticks, without control characters and cut to a bounded length.
+struct Shown<'t>(&'t str);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cut = self.0.char_indices().nth(KEY_CHARS_SHOWN).map(|(at, _)| at);
-        let shown = &self.0[..cut.unwrap_or(self.0.len())];
-        write!(f, "`{}{}`", shown.escape_debug(), if cut.is_some() { "…" } else { "" })
+        f.write_str("`")?;
+        for (position, character) in self.0.chars().enumerate() {
+            match character {
+                _ if position == CHARS_SHOWN_MAX => return f.write_str("…`"),
+                '\'' | '"' | '\\' => write!(f, "{character}")?,
+                _ => write!(f, "{}", character.escape_debug())?,
+            }
+        }
+        f.write_str("`")
     }
 }
 

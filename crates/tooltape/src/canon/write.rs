@@ -4,11 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::doc::Doc;
+use super::pool::{self, Pool};
 use super::table::{Entry, Tag};
 use super::{Canon, number, string};
-
-/// The most buffers that a thread keeps for its next texts.
-const BUFFERS_KEPT_MAX: usize = 4;
 
 /// The largest buffer that a thread keeps, in bytes.
 const BUFFER_BYTES_KEPT_MAX: usize = 256 << 10;
@@ -44,36 +42,22 @@ impl Sets {
 
 /// The canonical form of one value of a document.
 pub(super) fn canonical(doc: &Doc<'_>, index: u32, sets: Option<&Sets>) -> Canon {
+    thread_local! {
+        static KEPT: Pool<String> = const { RefCell::new(Vec::new()) };
+    }
     let sets = sets.filter(|sets| !sets.is_empty());
     let entry = doc.entry(index);
     if entry.verbatim && sets.is_none() {
         return Canon::new(doc.raw(entry));
     }
-    with_buffer(|out| {
-        Writer { doc, out }.value(index, sets);
-        Canon::new(out)
-    })
-}
-
-/// Runs some work on an empty buffer that the thread keeps for the next time.
-pub(super) fn with_buffer<R>(work: impl FnOnce(&mut String) -> R) -> R {
-    thread_local! {
-        static KEPT: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    let mut out = pool::take(&KEPT);
+    Writer { doc, out: &mut out }.value(index, sets);
+    let canon = Canon::new(&out);
+    if out.capacity() <= BUFFER_BYTES_KEPT_MAX {
+        out.clear();
+        pool::keep(&KEPT, out);
     }
-    let kept = KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
-    let mut buffer = kept.unwrap_or_default();
-    let result = work(&mut buffer);
-    if buffer.capacity() <= BUFFER_BYTES_KEPT_MAX {
-        buffer.clear();
-        // A thread that is ending has nowhere to keep it; then it is simply freed.
-        let _ = KEPT.try_with(|kept| {
-            let mut kept = kept.borrow_mut();
-            if kept.len() < BUFFERS_KEPT_MAX {
-                kept.push(buffer);
-            }
-        });
-    }
-    result
+    canon
 }
 
 /// Appends values to a text; calls itself no deeper than the reader's depth limit.

@@ -11,7 +11,7 @@ use super::refs::{self, Graph};
 pub const SCHEMA_BYTES_MAX: usize = 1 << 20;
 
 /// The most values (objects, arrays, texts, numbers) in a schema.
-pub const SCHEMA_VALUES_MAX: usize = 50_000;
+pub const SCHEMA_VALUES_MAX: usize = 20_000;
 
 /// The deepest nesting of a schema: what a JSON parser with default settings reads.
 pub const SCHEMA_DEPTH_MAX: usize = 128;
@@ -25,7 +25,9 @@ pub const SCHEMA_PATTERNS_MAX: usize = 100;
 pub const SCHEMA_WIDTH_MAX: usize = 1_000;
 
 /// The longest chain of subschemas that hold the same value: references, `allOf` and the like.
-pub const SCHEMA_CHAIN_MAX: usize = 32;
+///
+/// A check recurses along it on every level of a document, so this bounds the stack.
+pub const SCHEMA_CHAIN_MAX: usize = 16;
 
 /// How often a value is looked at again for each subschema beside an `unevaluated…` keyword.
 const UNEVALUATED_FACTOR: usize = 3;
@@ -53,7 +55,7 @@ pub(super) fn admit(graph: &Graph<'_>) -> Result<Dialect, SchemaError> {
         return Err(SchemaError::TooLarge { unit: "patterns", max: SCHEMA_PATTERNS_MAX });
     }
     let mut widths = Widths { graph, known: HashMap::new() };
-    graph.schemas().iter().try_for_each(|schema| widths.width(schema, 0).map(drop))?;
+    graph.schemas().iter().try_for_each(|schema| widths.measure(schema, 0).map(drop))?;
     Ok(dialect.unwrap_or(Dialect::Draft202012))
 }
 
@@ -99,43 +101,60 @@ fn dialect_in(schema: &Map<String, Value>) -> Result<Option<Dialect>, SchemaErro
 /// How many subschemas one value meets at each schema.
 struct Widths<'g, 's> {
     graph: &'g Graph<'s>,
-    /// By the address of the schema; `None` while it is being computed.
-    known: HashMap<*const Value, Option<usize>>,
+    /// By the address of the schema; `None` while it is being measured.
+    known: HashMap<*const Value, Option<Measure>>,
+}
+
+/// The subschemas that one value meets at a schema, the schema itself among them.
+#[derive(Clone, Copy)]
+struct Measure {
+    /// How many they are.
+    width: usize,
+    /// How many of them lead from one to the next.
+    chain: usize,
 }
 
 impl<'s> Widths<'_, 's> {
-    fn width(&mut self, schema: &'s Value, chain: usize) -> Result<usize, SchemaError> {
-        let Some(object) = schema.as_object() else { return Ok(1) };
+    /// Measures a schema that was reached by a chain of so many.
+    fn measure(&mut self, schema: &'s Value, above: usize) -> Result<Measure, SchemaError> {
+        let mut own = Measure { width: 1, chain: 1 };
+        let Some(object) = schema.as_object() else { return Ok(own) };
         match self.known.get(&std::ptr::from_ref(schema)) {
-            Some(Some(width)) => return Ok(*width),
+            Some(Some(measure)) => return Ok(*measure),
             Some(None) => return Err(SchemaError::CyclicRef { pointer: self.pointer(schema) }),
             None => {}
         }
-        if chain > SCHEMA_CHAIN_MAX {
+        if above == SCHEMA_CHAIN_MAX {
             return Err(SchemaError::TooDeep { max: SCHEMA_CHAIN_MAX });
         }
         self.known.insert(std::ptr::from_ref(schema), None);
-        let mut width = 1;
         for child in refs::same_value(object) {
-            width += self.width(child, chain + 1)?;
+            let inner = self.measure(child, above + 1)?;
+            own.width += inner.width;
+            own.chain = own.chain.max(inner.chain + 1);
         }
         for reference in refs::references(object) {
             let mut widest = 1;
             for target in self.graph.targets(schema, reference) {
-                widest = self.width(target, chain + 1)?.max(widest);
+                let inner = self.measure(target, above + 1)?;
+                widest = inner.width.max(widest);
+                own.chain = own.chain.max(inner.chain + 1);
             }
-            width += widest;
+            own.width += widest;
         }
         let unevaluated = ["unevaluatedProperties", "unevaluatedItems"];
         if unevaluated.iter().any(|keyword| object.contains_key(*keyword)) {
-            width *= UNEVALUATED_FACTOR;
+            own.width *= UNEVALUATED_FACTOR;
         }
-        if width > SCHEMA_WIDTH_MAX {
+        if own.width > SCHEMA_WIDTH_MAX {
             let pointer = self.pointer(schema);
             return Err(SchemaError::TooWide { pointer, max: SCHEMA_WIDTH_MAX });
         }
-        self.known.insert(std::ptr::from_ref(schema), Some(width));
-        Ok(width)
+        if own.chain > SCHEMA_CHAIN_MAX {
+            return Err(SchemaError::TooDeep { max: SCHEMA_CHAIN_MAX });
+        }
+        self.known.insert(std::ptr::from_ref(schema), Some(own));
+        Ok(own)
     }
 
     fn pointer(&self, schema: &'s Value) -> String {

@@ -18,7 +18,7 @@ pub enum SchemaError {
         max: usize,
     },
     /// The schema is nested more deeply than this runtime compiles.
-    #[error("the schema is nested more than {max} levels deep")]
+    #[error("the schema is nested, or leads from one subschema to the next, more than {max} deep")]
     TooDeep {
         /// The limit.
         max: usize,
@@ -26,7 +26,7 @@ pub enum SchemaError {
     /// One value would have to be held against too many subschemas at once.
     #[error("`{pointer}` holds one value against more than {max} subschemas")]
     TooWide {
-        /// Where in the schema, as a JSON pointer.
+        /// Where in the schema, as a JSON pointer after `#`.
         pointer: String,
         /// The limit.
         max: usize,
@@ -34,7 +34,7 @@ pub enum SchemaError {
     /// A reference leads back to itself without looking further into the value.
     #[error("`{pointer}` refers to itself without end")]
     CyclicRef {
-        /// Where in the schema, as a JSON pointer.
+        /// Where in the schema, as a JSON pointer after `#`.
         pointer: String,
     },
     /// A reference names something outside the schema; it was not fetched.
@@ -44,10 +44,10 @@ pub enum SchemaError {
         reference: String,
     },
     /// A reference names nothing.
-    #[error("a reference leads nowhere: {reason}")]
+    #[error("the reference `{reference}` leads nowhere")]
     BadRef {
-        /// What is wrong with it.
-        reason: String,
+        /// The reference.
+        reference: String,
     },
     /// A regular expression cannot be used.
     #[error("the pattern `{pattern}` {fault}")]
@@ -66,7 +66,7 @@ pub enum SchemaError {
     /// An input schema allows, or cannot be seen to exclude, values that are not objects.
     #[error("an input schema must describe an object, but `{pointer}` does not say `type: object`")]
     NotAnObject {
-        /// The subschema that is to blame, as a JSON pointer.
+        /// The subschema that is to blame, as a JSON pointer after `#`.
         pointer: String,
     },
     /// The schema breaks the rules of its dialect.

@@ -4,13 +4,14 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use jsonschema::ValidationError;
-use jsonschema::error::{TypeKind, ValidationErrorKind as Wrong};
+use jsonschema::error::ValidationErrorKind as Wrong;
 use serde_json::Value;
 
 use super::error::excerpt;
 use super::found::{Found, Source};
 use super::near::nearest;
 use super::rules::{Limit, expectation};
+use super::union::{Finding, nearest_branch, types_of};
 use super::words::{
     ALLOWED_MAX, Mismatch, More, POINTER_BYTES_MAX, PROBLEMS_MAX, Problem, ProblemKind, one_of,
     short,
@@ -19,20 +20,43 @@ use super::words::{
 /// The most unknown fields of one object that are told apart.
 const UNKNOWN_MAX: usize = 100;
 
+/// The most findings that are put into words, to choose the first problems from.
+const WORDED_MAX: usize = 50;
+
 /// Explains what is wrong with the value that a source holds.
 pub(super) fn explain(
     errors: &[ValidationError<'_>],
     source: &dyn Source,
     schema: &Value,
 ) -> Mismatch {
+    let mut findings = Vec::new();
+    // Unions may be nested as deep as a document is: this must not recurse.
+    let mut pending: Vec<&ValidationError<'_>> = errors.iter().collect();
+    while let Some(error) = pending.pop() {
+        match error.kind() {
+            Wrong::AnyOf { context } | Wrong::OneOfNotValid { context } => {
+                match nearest_branch(error, context) {
+                    Ok(branch) => pending.extend(branch),
+                    Err(finding) => findings.push(finding),
+                }
+            }
+            _ => findings.push(Finding::Error(error)),
+        }
+    }
+    findings.sort_by_cached_key(|finding| place(finding.error().instance_path().as_str()));
     let explainer = Explainer { source, schema };
+    let worded = findings.iter().take(WORDED_MAX);
     let mut problems: Vec<Problem> =
-        errors.iter().flat_map(|error| explainer.problems(error)).collect();
+        worded.flat_map(|finding| explainer.problems(finding)).collect();
+    if problems.is_empty() {
+        problems.push(Problem::vague(source.find("").in_words()));
+    }
     problems.sort_by(in_order);
     problems.dedup();
     let more = problems.len().saturating_sub(PROBLEMS_MAX);
+    let unworded = findings.len().saturating_sub(WORDED_MAX);
     problems.truncate(PROBLEMS_MAX);
-    Mismatch { problems, more: More::Exactly(more) }
+    Mismatch { problems, more: More::Exactly(more + unworded) }
 }
 
 /// Knows the value and the schema that errors are about.
@@ -42,19 +66,31 @@ pub(super) struct Explainer<'e> {
 }
 
 impl Explainer<'_> {
-    pub(super) fn problems(&self, error: &ValidationError<'_>) -> Vec<Problem> {
+    fn problems(&self, finding: &Finding<'_>) -> Vec<Problem> {
+        let error = match finding {
+            Finding::Types(error, types) => return vec![self.mistyped(error, types)],
+            Finding::Tag(error, options) => return vec![self.not_listed(error, options)],
+            Finding::Error(error) => error,
+        };
         match error.kind() {
-            Wrong::AdditionalProperties { unexpected }
-            | Wrong::UnevaluatedProperties { unexpected } => self.unknown(error, unexpected),
-            Wrong::AnyOf { context } | Wrong::OneOfNotValid { context } => {
-                self.none_of(error, context)
+            Wrong::AdditionalProperties { unexpected } => self.unknown(error, unexpected),
+            Wrong::UnevaluatedProperties { unexpected } => {
+                // What is known here may not be all: other parts of the schema allow fields, too.
+                let mut problems = self.unknown(error, unexpected);
+                for problem in &mut problems {
+                    (problem.expected, problem.allowed) = (String::new(), Vec::new());
+                }
+                problems
+            }
+            Wrong::FalseSchema if forbids_fields(error) => {
+                self.unknown(error, &self.source.names(error.instance_path().as_str()))
             }
             Wrong::Enum { options } => {
                 let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
-                vec![self.not_listed(error, options.iter().collect())]
+                vec![self.not_listed(error, &options.iter().collect::<Vec<_>>())]
             }
             Wrong::Constant { expected_value } => {
-                vec![self.not_listed(error, vec![expected_value.as_ref()])]
+                vec![self.not_listed(error, &[expected_value.as_ref()])]
             }
             Wrong::Required { property } => vec![self.missing(error, property)],
             Wrong::Type { kind } => vec![self.mistyped(error, &types_of(kind))],
@@ -79,12 +115,17 @@ impl Explainer<'_> {
     }
 
     fn unknown(&self, error: &ValidationError<'_>, unexpected: &[String]) -> Vec<Problem> {
+        let present = self.source.names(error.instance_path().as_str());
         let known: Vec<&str> = self.fields_beside(error).map(|(name, _)| name).collect();
+        let absent = || known.iter().copied().filter(|name| !present.iter().any(|has| has == name));
         let allowed: Vec<String> = known.iter().take(ALLOWED_MAX).map(|name| short(name)).collect();
-        let expected = one_of(&allowed, known.len());
+        let expected = match known.len() {
+            0 => "no fields".into(),
+            total => one_of(&allowed, total),
+        };
         let problem = |name: &String| Problem {
             found: short(name),
-            suggestion: nearest(name, known.iter().copied()).map(short),
+            suggestion: nearest(name, absent()).map(short),
             expected: expected.clone(),
             allowed: allowed.clone(),
             ..self.problem(error, ProblemKind::Unknown)
@@ -103,11 +144,7 @@ impl Explainer<'_> {
         }
     }
 
-    pub(super) fn mistyped(
-        &self,
-        error: &ValidationError<'_>,
-        types: &BTreeSet<&'static str>,
-    ) -> Problem {
+    fn mistyped(&self, error: &ValidationError<'_>, types: &BTreeSet<&str>) -> Problem {
         let found = self.found(error);
         let types: Vec<&str> = types.iter().copied().collect();
         Problem {
@@ -118,7 +155,7 @@ impl Explainer<'_> {
         }
     }
 
-    pub(super) fn not_listed(&self, error: &ValidationError<'_>, options: Vec<&Value>) -> Problem {
+    fn not_listed(&self, error: &ValidationError<'_>, options: &[&Value]) -> Problem {
         let found = self.found(error);
         // Quotes only matter where there is something else than texts.
         let texts: Option<Vec<&str>> = options.iter().map(|option| option.as_str()).collect();
@@ -140,9 +177,9 @@ impl Explainer<'_> {
 
     fn misnamed(&self, error: &ValidationError<'_>, wrong: &ValidationError<'_>) -> Problem {
         let name = wrong.instance().as_str().unwrap_or_default().to_owned();
-        let source = Value::String(name.clone());
-        let names = Explainer { source: &source, schema: self.schema };
-        let wrong = names.problems(wrong).into_iter().next();
+        let mismatch =
+            explain(std::slice::from_ref(wrong), &Value::from(name.as_str()), self.schema);
+        let wrong = mismatch.problems.into_iter().next();
         let expected = wrong.map_or_else(|| "allowed".into(), |problem| problem.expected);
         Problem {
             expected: format!("each field name to be {expected}"),
@@ -158,7 +195,10 @@ impl Explainer<'_> {
                 let found = if counted { found.size.to_string() } else { found.json };
                 (ProblemKind::Range, expected, found)
             }
-            None => (ProblemKind::Other, expectation(wrong), found.in_words()),
+            None => {
+                let keyword = self.schema.pointer(error.schema_path().as_str());
+                (ProblemKind::Other, expectation(wrong, keyword), found.in_words())
+            }
         };
         Problem { expected, found, ..self.problem(error, kind) }
     }
@@ -172,24 +212,22 @@ impl Explainer<'_> {
     }
 }
 
-/// Problems by place, an array's in the order of its items, then by kind and name.
+/// Whether an error says that an object has fields at all, and not that a value is there at all.
+fn forbids_fields(error: &ValidationError<'_>) -> bool {
+    let ends = |path: &str| path.rsplit('/').next() == Some("additionalProperties");
+    ends(error.schema_path().as_str()) && !ends(error.instance_path().as_str())
+}
+
+/// Problems by place, then by kind and name.
 fn in_order(left: &Problem, right: &Problem) -> Ordering {
-    let part = |left: &str, right: &str| match (left.parse::<u64>(), right.parse::<u64>()) {
-        (Ok(left), Ok(right)) => left.cmp(&right),
-        (Ok(_) | Err(_), _) => left.cmp(right),
-    };
-    let mut parts = left.pointer.split('/').zip(right.pointer.split('/'));
-    let by_place = parts.find_map(|(left, right)| Some(part(left, right)).filter(|o| o.is_ne()));
-    by_place
-        .unwrap_or_else(|| left.pointer.len().cmp(&right.pointer.len()))
+    let place = place(&left.pointer).cmp(&place(&right.pointer));
+    place
         .then_with(|| left.kind.cmp(&right.kind))
         .then_with(|| left.found.cmp(&right.found))
         .then_with(|| left.expected.cmp(&right.expected))
 }
 
-pub(super) fn types_of(kind: &TypeKind) -> BTreeSet<&'static str> {
-    match kind {
-        TypeKind::Single(single) => BTreeSet::from([single.as_str()]),
-        TypeKind::Multiple(set) => set.iter().map(|single| single.as_str()).collect(),
-    }
+/// A pointer as it is ordered: an object before what it holds, items by their number.
+fn place(pointer: &str) -> Vec<(Option<u64>, String)> {
+    pointer.split('/').map(|part| (part.parse().ok(), part.to_owned())).collect()
 }

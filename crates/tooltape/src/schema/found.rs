@@ -5,10 +5,16 @@ use serde_json::Value;
 use super::words::{EXCERPT_BYTES_MAX, short};
 use crate::canon::{Doc, Kind, Node};
 
+/// The most names of one object's fields that are looked at.
+const NAMES_MAX: usize = 1_000;
+
 /// Something that errors point into.
 pub(super) trait Source {
     /// What stands where a JSON pointer leads.
     fn find(&self, pointer: &str) -> Found;
+
+    /// The names of the fields of the object where a JSON pointer leads.
+    fn names(&self, pointer: &str) -> Vec<String>;
 }
 
 /// A value as it is shown.
@@ -65,11 +71,12 @@ impl Found {
 
 impl Source for Doc<'_> {
     fn find(&self, pointer: &str) -> Found {
-        let mut node = Some(self.root());
-        for part in pointer.split('/').skip(1) {
-            node = node.and_then(|node| inside(node, part));
-        }
-        node.map_or_else(Found::nothing, Found::of_node)
+        at(self, pointer).map_or_else(Found::nothing, Found::of_node)
+    }
+
+    fn names(&self, pointer: &str) -> Vec<String> {
+        let fields = at(self, pointer).into_iter().flat_map(|object| object.fields());
+        fields.map(|(name, _)| name.into_owned()).take(NAMES_MAX).collect()
     }
 }
 
@@ -77,6 +84,15 @@ impl Source for Value {
     fn find(&self, pointer: &str) -> Found {
         self.pointer(pointer).map_or_else(Found::nothing, Found::of_value)
     }
+
+    fn names(&self, pointer: &str) -> Vec<String> {
+        let fields = self.pointer(pointer).and_then(Value::as_object);
+        fields.into_iter().flatten().map(|(name, _)| name.clone()).take(NAMES_MAX).collect()
+    }
+}
+
+fn at<'d>(doc: &'d Doc<'_>, pointer: &str) -> Option<Node<'d>> {
+    pointer.split('/').skip(1).try_fold(doc.root(), inside)
 }
 
 fn inside<'d>(node: Node<'d>, part: &str) -> Option<Node<'d>> {

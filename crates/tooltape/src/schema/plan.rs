@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 use super::admit::Dialect;
+use super::fields::{Fields, Named};
 use super::refs::Graph;
 use super::same::Quantity;
 
@@ -15,9 +16,10 @@ const PLAN_DEPTH_MAX: usize = 256;
 /// A schema whose every keyword the walk knows.
 pub(super) struct Plan {
     rules: Vec<Rule>,
+    root: RuleId,
 }
 
-/// A rule of a plan; the root is rule 0.
+/// A rule of a plan.
 pub(super) type RuleId = usize;
 
 /// What one subschema asks for.
@@ -37,21 +39,26 @@ pub(super) struct More {
     pub(super) bounds: Vec<Bound>,
     pub(super) multiple_of: Option<u64>,
     /// The lists that the value must be in: `enum`, `const`.
-    pub(super) lists: Vec<Vec<Value>>,
+    pub(super) lists: Vec<List>,
     /// Rules that must all hold: `$ref`, `allOf`.
     pub(super) all: Vec<RuleId>,
-    /// Lists of rules of which one at least must hold.
+    /// Rules of which one at least must hold.
     pub(super) any: Option<Vec<RuleId>>,
     /// Rules of which exactly one must hold.
     pub(super) one: Option<Vec<RuleId>>,
     pub(super) not: Option<RuleId>,
 }
 
+/// The only values that are allowed.
+pub(super) enum List {
+    Texts(Fields<Box<str>>),
+    Values(Vec<Value>),
+}
+
 /// What a rule asks of the fields of an object.
 pub(super) struct ObjectRule {
-    /// The fields with a name, in the order of their names.
-    pub(super) fields: Vec<FieldRule>,
-    /// How many of them are required.
+    fields: Fields<FieldRule>,
+    /// How many of the fields with a name are required.
     pub(super) required: usize,
     /// The rule for all other fields, if there is one.
     pub(super) others: Option<RuleId>,
@@ -60,7 +67,7 @@ pub(super) struct ObjectRule {
 
 /// What a rule asks of one field.
 pub(super) struct FieldRule {
-    pub(super) name: Box<str>,
+    name: Box<str>,
     pub(super) required: bool,
     pub(super) rule: Option<RuleId>,
 }
@@ -138,6 +145,36 @@ impl Default for Kinds {
     }
 }
 
+impl List {
+    fn of(values: &[Value]) -> List {
+        let text = |value: &Value| value.as_str().map(Box::from);
+        match values.iter().map(text).collect() {
+            Some(texts) => List::Texts(Fields::new(texts)),
+            None => List::Values(values.to_vec()),
+        }
+    }
+}
+
+impl ObjectRule {
+    /// The rule for the field of that name, if it has one of its own.
+    #[inline]
+    pub(super) fn field(&self, name: &str) -> Option<&FieldRule> {
+        self.fields.get(name)
+    }
+}
+
+impl Named for FieldRule {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Named for Box<str> {
+    fn name(&self) -> &str {
+        self
+    }
+}
+
 impl Sizes {
     const ANY: Sizes = Sizes { min: 0, max: u64::MAX };
 
@@ -156,8 +193,12 @@ impl Plan {
     pub(super) fn compile(graph: &Graph<'_>, dialect: Dialect) -> Option<Plan> {
         let mut planner =
             Planner { graph, dialect, rules: Vec::new(), ids: HashMap::new(), depth: 0 };
-        planner.rule(graph.root())?;
-        Some(Plan { rules: planner.rules })
+        let root = planner.rule(graph.root())?;
+        Some(Plan { rules: planner.rules, root })
+    }
+
+    pub(super) fn root(&self) -> RuleId {
+        self.root
     }
 
     #[inline]
@@ -185,35 +226,48 @@ impl<'s> Planner<'_, 's> {
             return None;
         }
         self.depth += 1;
-        let id = self.rules.len();
-        self.ids.insert(address, id);
-        self.rules.push(Rule::default());
-        self.rules[id] = match schema {
-            Value::Bool(true) => Rule::default(),
-            Value::Bool(false) => Rule { kinds: Kinds::NONE, more: None },
-            Value::Object(keywords) => self.object_schema(schema, keywords)?,
-            Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => return None,
+        let id = match self.lone_reference(schema) {
+            Some(reference) => self.target(schema, reference)?,
+            None => {
+                let id = self.rules.len();
+                self.rules.push(Rule::default());
+                self.ids.insert(address, id);
+                self.rules[id] = self.rule_of(schema)?;
+                id
+            }
         };
+        self.ids.insert(address, id);
         self.depth -= 1;
         Some(id)
     }
 
-    fn object_schema(
-        &mut self,
-        schema: &'s Value,
-        keywords: &'s Map<String, Value>,
-    ) -> Option<Rule> {
-        if let (Dialect::Draft7, Some(reference)) = (self.dialect, keywords.get("$ref")) {
-            // In draft 7 a reference stands alone: whatever is beside it has no say.
-            let target = self.target(schema, reference)?;
-            let more = More { all: vec![target], ..More::default() };
-            return Some(Rule { kinds: Kinds::ALL, more: Some(Box::new(more)) });
+    /// The reference of a schema that says nothing else: its rule is the target's.
+    fn lone_reference(&self, schema: &'s Value) -> Option<&'s Value> {
+        let keywords = schema.as_object()?;
+        let reference = keywords.get("$ref")?;
+        let lone = match self.dialect {
+            // Whatever stands beside a reference has no say.
+            Dialect::Draft7 => true,
+            Dialect::Draft202012 => {
+                keywords.keys().all(|keyword| keyword == "$ref" || self.is_annotation(keyword))
+            }
+        };
+        lone.then_some(reference)
+    }
+
+    fn rule_of(&mut self, schema: &'s Value) -> Option<Rule> {
+        match schema {
+            Value::Bool(true) => Some(Rule::default()),
+            Value::Bool(false) => Some(Rule { kinds: Kinds::NONE, more: None }),
+            Value::Object(keywords) => {
+                let mut parts = Parts::default();
+                for (keyword, value) in keywords {
+                    self.keyword(schema, keyword, value, &mut parts)?;
+                }
+                Some(parts.into_rule())
+            }
+            Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
         }
-        let mut parts = Parts::default();
-        for (keyword, value) in keywords {
-            self.keyword(schema, keyword, value, &mut parts)?;
-        }
-        parts.into_rule()
     }
 
     /// Takes one keyword into a rule, or gives up.
@@ -224,7 +278,6 @@ impl<'s> Planner<'_, 's> {
         value: &'s Value,
         parts: &mut Parts,
     ) -> Option<()> {
-        let draft7 = self.dialect == Dialect::Draft7;
         match keyword {
             "type" => parts.kinds = Kinds::of(value)?,
             "properties" => {
@@ -253,20 +306,28 @@ impl<'s> Planner<'_, 's> {
             "maximum" => parts.bound(value, Ordering::Greater, true)?,
             "exclusiveMaximum" => parts.bound(value, Ordering::Greater, false)?,
             "multipleOf" => parts.more.multiple_of = Some(value.as_u64().filter(|of| *of > 0)?),
-            "enum" => parts.more.lists.push(value.as_array()?.clone()),
-            "const" => parts.more.lists.push(vec![value.clone()]),
+            "enum" => parts.more.lists.push(List::of(value.as_array()?)),
+            "const" => parts.more.lists.push(List::of(std::slice::from_ref(value))),
             "allOf" => parts.more.all.extend(self.list(value)?),
             "anyOf" => parts.more.any = Some(self.list(value)?),
             "oneOf" => parts.more.one = Some(self.list(value)?),
             "not" => parts.more.not = Some(self.rule(value)?),
             "$ref" => parts.more.all.push(self.target(schema, value)?),
-            "$defs" | "definitions" | "$schema" | "$id" | "$comment" | "$anchor" | "title"
-            | "description" | "default" | "examples" | "format" | "deprecated" | "readOnly"
-            | "writeOnly" => {}
-            "contentEncoding" | "contentMediaType" if !draft7 => {}
+            "$schema" if std::ptr::eq(schema, self.graph.root()) => {}
+            _ if self.is_annotation(keyword) => {}
             _ => return None,
         }
         Some(())
+    }
+
+    /// Whether a keyword asks nothing of any value.
+    fn is_annotation(&self, keyword: &str) -> bool {
+        match keyword {
+            "$anchor" | "$comment" | "$defs" | "$id" | "default" | "definitions" | "deprecated"
+            | "description" | "examples" | "format" | "readOnly" | "title" | "writeOnly" => true,
+            "contentEncoding" | "contentMediaType" => self.dialect == Dialect::Draft202012,
+            _ => false,
+        }
     }
 
     fn list(&mut self, schemas: &'s Value) -> Option<Vec<RuleId>> {
@@ -284,6 +345,10 @@ impl<'s> Planner<'_, 's> {
     /// The rule that a reference within the document leads to.
     fn target(&mut self, schema: &'s Value, reference: &Value) -> Option<RuleId> {
         let reference = reference.as_str().filter(|reference| reference.starts_with('#'))?;
+        if self.dialect == Dialect::Draft7 && schema.get("$id").is_some() {
+            // An `$id` beside a reference names nothing there, but the graph takes it for a name.
+            return None;
+        }
         match self.graph.targets(schema, reference).as_slice() {
             [target] => self.rule(target),
             _ => None,
@@ -319,7 +384,7 @@ impl Parts {
         Some(())
     }
 
-    fn into_rule(self) -> Option<Rule> {
+    fn into_rule(self) -> Rule {
         let Parts { kinds, fields, others, fields_count, items, items_count, .. } = self;
         let mut more = self.more;
         if !fields.is_empty() || others.is_some() || !fields_count.is_any() {
@@ -328,7 +393,7 @@ impl Parts {
                 FieldRule { name, required, rule: rule.or(others) }
             };
             let required = fields.values().filter(|(_, required)| *required).count();
-            let fields = fields.into_iter().map(field).collect();
+            let fields = Fields::new(fields.into_iter().map(field).collect());
             more.object = Some(ObjectRule { fields, required, others, count: fields_count });
         }
         if items.is_some() || self.differ || !items_count.is_any() {
@@ -345,7 +410,7 @@ impl Parts {
             || more.any.is_some()
             || more.one.is_some()
             || more.not.is_some();
-        Some(Rule { kinds, more: asks.then(|| Box::new(more)) })
+        Rule { kinds, more: asks.then(|| Box::new(more)) }
     }
 }
 

@@ -147,9 +147,9 @@ impl<'s> Graph<'s> {
         resources.iter().filter_map(|resource| resource.pointer(&fragment)).collect()
     }
 
-    /// Where a schema stands, as a JSON pointer.
+    /// Where a schema stands, as a JSON pointer after `#`.
     pub(super) fn pointer_to(&self, schema: &Value) -> String {
-        let mut path = String::new();
+        let mut path = String::from("#");
         find(self.root(), schema, &mut path);
         path
     }

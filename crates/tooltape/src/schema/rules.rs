@@ -1,6 +1,7 @@
 //! Says in words what a broken rule expects.
 
 use jsonschema::error::ValidationErrorKind as Wrong;
+use serde_json::Value;
 
 use super::words::short;
 
@@ -36,13 +37,17 @@ impl Limit {
     }
 }
 
-/// What a rule without a limit expects.
-pub(super) fn expectation(wrong: &Wrong) -> String {
+/// What a rule without a limit expects, given what its keyword says in the schema.
+pub(super) fn expectation(wrong: &Wrong, keyword: Option<&Value>) -> String {
     match wrong {
         Wrong::Pattern { pattern } => format!("text that matches `{}`", short(pattern)),
         Wrong::UniqueItems => "items that all differ".into(),
         Wrong::FalseSchema => "nothing".into(),
-        Wrong::Contains => "the number of items that `contains` asks for".into(),
+        Wrong::Contains => match keyword {
+            Some(Value::Number(number)) => format!("{number} items as `contains` describes them"),
+            Some(schema) => format!("an item that matches `{}`", short(&schema.to_string())),
+            None => "an item that matches `contains`".into(),
+        },
         Wrong::UnevaluatedItems { .. } => "no further items".into(),
         Wrong::Not { schema } => {
             format!("anything that does not match `{}`", short(&schema.to_string()))

@@ -10,6 +10,9 @@ use crate::canon::{Canon, Kind, Node};
 /// The most items that are compared pair by pair; more are put in a set.
 const PAIRS_MAX: usize = 8;
 
+/// The bytes that are read in about the time of a step.
+const BYTES_PER_STEP: u64 = 16;
+
 /// Whether a value of a document equals a value of a schema: `1.0` is `1`, and fields have no
 /// order.
 pub(super) fn same(node: Node<'_>, value: &Value) -> bool {
@@ -47,6 +50,11 @@ pub(super) fn all_differ(array: Node<'_>) -> bool {
     let mut seen = HashSet::with_capacity(array.len());
     let mut items = items;
     items.all(|item| seen.insert(item.canonical()))
+}
+
+/// How many steps it counts as to read a value from end to end.
+pub(super) fn steps_to_read(node: Node<'_>) -> u64 {
+    1 + node.raw().len() as u64 / BYTES_PER_STEP
 }
 
 /// A number as exactly as it can be compared.
@@ -92,6 +100,7 @@ impl Quantity {
 }
 
 /// Compares an integer of 64 bits with a double, exactly.
+#[inline(never)]
 fn compare(integer: i128, double: f64) -> Option<Ordering> {
     let whole = double.trunc();
     // The conversion saturates, far outside of 64 bits, so the order stays right.

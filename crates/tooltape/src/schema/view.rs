@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, JsonNumber, Node as JsonNode, NodeIdentity, Object};
+use jsonschema::{JsonType, ValidationError};
 use serde_json::{Number, Value};
 
-use super::same::{all_differ, same};
+use super::same::{all_differ, same, steps_to_read};
 use crate::canon::{Kind, Node};
 
 /// The representation of JSON that our validators read: no tree is built for it.
@@ -25,6 +25,17 @@ impl Json for Views {
     fn with_string_node<T>((): &mut (), string: &str, f: impl FnOnce(View<'_>) -> T) -> T {
         f(View::Name(string))
     }
+}
+
+/// The keys that are compared in about the time of a step.
+const KEYS_PER_STEP: u64 = 4;
+
+/// What stands in an error for the value that is wrong, once the budget is spent.
+const SPENT: Value = Value::Bool(false);
+
+/// Whether an error was found while there was a budget.
+pub(super) fn counts(error: &ValidationError<'_>) -> bool {
+    **error.instance() != SPENT
 }
 
 /// How much a validator may still look at.
@@ -46,7 +57,11 @@ impl Budget {
     }
 
     fn step(&self) -> bool {
-        self.steps.set(self.steps.get().saturating_sub(1));
+        self.spend(1)
+    }
+
+    fn spend(&self, steps: u64) -> bool {
+        self.steps.set(self.steps.get().saturating_sub(steps));
         !self.is_spent()
     }
 
@@ -96,7 +111,10 @@ impl<'a> JsonNode<'a, Views> for View<'a> {
     fn as_string(&self) -> Option<Cow<'a, str>> {
         match self {
             View::Name(name) => Some(Cow::Borrowed(name)),
-            View::Value(..) => self.look()?.0.as_str(),
+            View::Value(..) => {
+                let (node, budget) = self.of_kind(Kind::String)?;
+                budget.spend(steps_to_read(node)).then(|| node.as_str())?
+            }
         }
     }
 
@@ -138,12 +156,17 @@ impl<'a> JsonNode<'a, Views> for View<'a> {
         }
     }
 
-    /// Asked for only to describe an error; our words take the value from the document instead.
+    /// Asked for only to describe an error. Our words take the value from the document; here it
+    /// is enough to tell the errors that count from those of a spent budget.
     fn to_value(&self) -> Cow<'a, Value> {
-        if let View::Value(_, budget) = self {
-            budget.error();
-        }
-        Cow::Owned(Value::Null)
+        Cow::Owned(match self {
+            View::Name(name) => Value::from(*name),
+            View::Value(_, budget) if budget.is_spent() => SPENT,
+            View::Value(_, budget) => {
+                budget.error();
+                Value::Null
+            }
+        })
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
@@ -170,8 +193,10 @@ impl<'a> Object<'a, Views> for Inside<'a> {
     }
 
     fn get(&self, key: &Box<str>) -> Option<View<'a>> {
-        let budget = self.budget;
-        self.node.get(key).filter(|_| budget.step()).map(|node| View::Value(node, budget))
+        // Where the keys of an object stand in order, they are looked through one by one.
+        let steps = 1 + self.node.len() as u64 / KEYS_PER_STEP;
+        let field = self.budget.spend(steps).then(|| self.node.get(key))?;
+        field.map(|node| View::Value(node, self.budget))
     }
 
     fn members(&self) -> Self::MembersIter {
@@ -196,7 +221,7 @@ impl<'a> Array<'a, Views> for Inside<'a> {
     }
 
     fn is_unique(&self) -> bool {
-        all_differ(self.node)
+        self.budget.spend(steps_to_read(self.node)) && all_differ(self.node)
     }
 }
 

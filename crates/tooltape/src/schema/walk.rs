@@ -2,19 +2,16 @@
 
 use std::cell::Cell;
 
-use super::plan::{ArrayRule, Kinds, More, ObjectRule, Plan, RuleId, Sizes};
-use super::same::{Quantity, all_differ, same};
+use super::plan::{ArrayRule, Kinds, List, More, ObjectRule, Plan, RuleId, Sizes};
+use super::same::{Quantity, all_differ, same, steps_to_read};
 use crate::canon::{Kind, Node};
-
-/// The most named fields that are searched from end to end; more are searched by halves.
-const SCAN_MAX: usize = 8;
 
 /// Whether a document surely follows a plan within a number of steps.
 ///
 /// `false` means that it does not, or that the walk cannot tell; the full validator can.
 pub(super) fn surely_holds(plan: &Plan, root: Node<'_>, steps: u64) -> bool {
     let walk = Walk { plan, steps: Cell::new(steps) };
-    walk.holds(0, root) && walk.steps.get() > 0
+    walk.holds(plan.root(), root) && walk.steps.get() > 0
 }
 
 struct Walk<'p> {
@@ -24,15 +21,19 @@ struct Walk<'p> {
 }
 
 impl Walk<'_> {
+    #[inline]
     fn holds(&self, id: RuleId, node: Node<'_>) -> bool {
-        let Some(steps) = self.steps.get().checked_sub(1) else { return false };
-        self.steps.set(steps);
+        if !self.spend(1) {
+            return false;
+        }
         let rule = self.plan.rule(id);
         let kind = node.kind();
         rule.kinds.contains(kinds_of(kind, node, rule.kinds))
             && rule.more.as_deref().is_none_or(|more| self.more_holds(more, kind, node))
     }
 
+    // Most values are done before this; it stays out of their way.
+    #[inline(never)]
     fn more_holds(&self, more: &More, kind: Kind, node: Node<'_>) -> bool {
         let of_its_kind = match kind {
             Kind::Object => more.object.as_ref().is_none_or(|rule| self.object_holds(rule, node)),
@@ -42,7 +43,7 @@ impl Walk<'_> {
             Kind::Null | Kind::Bool(_) => true,
         };
         of_its_kind
-            && more.lists.iter().all(|list| list.iter().any(|value| same(node, value)))
+            && more.lists.iter().all(|list| self.list_holds(list, node))
             && more.all.iter().all(|rule| self.holds(*rule, node))
             && more.any.as_ref().is_none_or(|any| any.iter().any(|rule| self.holds(*rule, node)))
             && more.one.as_ref().is_none_or(|one| self.one_holds(one, node))
@@ -73,7 +74,7 @@ impl Walk<'_> {
     fn array_holds(&self, rule: &ArrayRule, node: Node<'_>) -> bool {
         rule.count.allow(node.len())
             && rule.items.is_none_or(|items| node.items().all(|item| self.holds(items, item)))
-            && (!rule.differ || all_differ(node))
+            && (!rule.differ || (self.spend(steps_to_read(node)) && all_differ(node)))
     }
 
     fn number_holds(&self, more: &More, node: Node<'_>) -> bool {
@@ -98,26 +99,32 @@ impl Walk<'_> {
             }
     }
 
+    fn list_holds(&self, list: &List, node: Node<'_>) -> bool {
+        match list {
+            List::Texts(texts) => node.as_str().is_some_and(|text| texts.get(&text).is_some()),
+            List::Values(values) => {
+                self.spend(values.len() as u64) && values.iter().any(|value| same(node, value))
+            }
+        }
+    }
+
     fn one_holds(&self, rules: &[RuleId], node: Node<'_>) -> bool {
         let mut holding = rules.iter().filter(|rule| self.holds(**rule, node));
         holding.next().is_some() && holding.next().is_none()
+    }
+
+    /// Takes steps, if there are as many.
+    #[inline]
+    fn spend(&self, steps: u64) -> bool {
+        let left = self.steps.get().checked_sub(steps);
+        self.steps.set(left.unwrap_or(0));
+        left.is_some()
     }
 
     /// Ends the walk: whatever it says no longer counts.
     fn cannot_tell(&self) -> bool {
         self.steps.set(0);
         false
-    }
-}
-
-impl ObjectRule {
-    #[inline]
-    fn field(&self, name: &str) -> Option<&super::plan::FieldRule> {
-        if self.fields.len() <= SCAN_MAX {
-            return self.fields.iter().find(|field| &*field.name == name);
-        }
-        let found = self.fields.binary_search_by(|field| (*field.name).cmp(name));
-        found.ok().map(|found| &self.fields[found])
     }
 }
 

@@ -65,15 +65,8 @@ impl Mismatch {
 
     /// The document would take more steps to check than it may.
     pub(super) fn too_much() -> Mismatch {
-        let problem = Problem {
-            kind: ProblemKind::Other,
-            pointer: String::new(),
-            found: "one that takes too many steps to check".into(),
-            expected: "a simpler value".into(),
-            allowed: Vec::new(),
-            suggestion: None,
-        };
-        Mismatch { problems: vec![problem], more: More::Exactly(0) }
+        let found = "one that takes too many steps to check".into();
+        Mismatch { problems: vec![Problem::vague(found)], more: More::Exactly(0) }
     }
 }
 
@@ -106,12 +99,26 @@ pub struct Problem {
     pub pointer: String,
     /// What was found; for a missing or unknown field, its name.
     pub found: String,
-    /// What was expected.
+    /// What was expected; empty where only a suggestion can be made.
     pub expected: String,
     /// The allowed values, or the known names of fields, as far as there are any.
     pub allowed: Vec<String>,
     /// What was probably meant.
     pub suggestion: Option<String>,
+}
+
+impl Problem {
+    /// A problem with the whole document of which no more can be said.
+    pub(super) fn vague(found: String) -> Problem {
+        Problem {
+            kind: ProblemKind::Other,
+            pointer: String::new(),
+            found,
+            expected: "a value that the schema allows".into(),
+            allowed: Vec::new(),
+            suggestion: None,
+        }
+    }
 }
 
 /// The kinds of problems.
@@ -145,10 +152,12 @@ impl fmt::Display for Problem {
                 write!(f, "expected {}, found {}", self.expected, self.found)?;
             }
         }
-        match (&self.suggestion, self.allowed.is_empty()) {
+        match (&self.suggestion, self.kind) {
             (Some(suggestion), _) => write!(f, ": did you mean `{suggestion}`?"),
-            (None, true) => Ok(()),
-            (None, false) => write!(f, ", expected {}", self.expected),
+            (None, ProblemKind::Unknown | ProblemKind::Enum) if !self.expected.is_empty() => {
+                write!(f, ", expected {}", self.expected)
+            }
+            (None, _) => Ok(()),
         }
     }
 }
@@ -157,7 +166,6 @@ impl fmt::Display for Problem {
 pub(super) fn one_of(allowed: &[String], total: usize) -> String {
     let listed = allowed.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");
     match (allowed.len(), total - allowed.len()) {
-        (0, _) => "nothing".into(),
         (1, 0) => listed,
         (_, 0) => format!("one of {listed}"),
         (_, more) => format!("one of {listed} or {more} more"),

@@ -95,6 +95,9 @@ fn assert_bounded(unreadable: &Unreadable) {
 }
 
 fn names(folder: &Path) -> impl Iterator<Item = String> {
-    let entries = fs::read_dir(folder).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap())
+    let entries = fs::read_dir(folder).expect("the folder is there");
+    entries.map(|entry| {
+        let name = entry.expect("the folder can be listed").file_name();
+        name.into_string().expect("the names are UTF-8")
+    })
 }

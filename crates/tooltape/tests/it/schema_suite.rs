@@ -1,7 +1,5 @@
 //! The JSON-Schema-Test-Suite, drafts 2020-12 and 7, through `Checker`.
 
-#![allow(clippy::unwrap_used, reason = "a helper of tests fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -12,15 +10,19 @@ use tooltape::{Checker, Doc, Limits};
 
 use crate::data;
 
+pub(crate) const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
+
 /// A group of the suite: one schema and the documents to hold against it.
-struct Group {
+pub(crate) struct Group {
+    pub(crate) file: String,
     name: String,
-    schema: Value,
-    tests: Vec<Value>,
+    pub(crate) schema: Value,
+    pub(crate) tests: Vec<Value>,
 }
 
-fn groups(folder: &Path, draft: &str, dialect: Option<&str>) -> Vec<Group> {
-    let mut files: Vec<_> = fs::read_dir(folder.join(draft))
+/// The groups of one draft, whose dialect is written into the schemas that do not name theirs.
+pub(crate) fn groups(folder: &Path, draft: &str, dialect: Option<&str>) -> Vec<Group> {
+    let mut files: Vec<_> = fs::read_dir(folder.join("json-schema-test-suite/tests").join(draft))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
@@ -36,6 +38,7 @@ fn groups(folder: &Path, draft: &str, dialect: Option<&str>) -> Vec<Group> {
                 object.entry("$schema").or_insert_with(|| json!(dialect));
             }
             groups.push(Group {
+                file: stem.to_owned(),
                 name: format!("{stem}: {}", group["description"].as_str().unwrap()),
                 schema,
                 tests: group["tests"].as_array().unwrap().clone(),
@@ -80,7 +83,7 @@ fn run(groups: &[Group]) -> Tally {
 
 fn check(draft: &str, dialect: Option<&str>, expected: &Expect) {
     let Some(folder) = data::folder(1) else { return };
-    let tally = run(&groups(&folder.join("json-schema-test-suite/tests"), draft, dialect));
+    let tally = run(&groups(&folder, draft, dialect));
     let mut shown = format!("right: {}, of these by the walk: {}\n", tally.right, tally.fast);
     for wrong in &tally.wrong {
         shown += &format!("WRONG {wrong}\n");
@@ -130,7 +133,7 @@ fn every_test_of_draft_2020_12_comes_out_right_or_is_refused_by_name() {
 fn every_test_of_draft_7_comes_out_right_or_is_refused_by_name() {
     check(
         "draft7",
-        Some("http://json-schema.org/draft-07/schema#"),
+        Some(DRAFT_7),
         &expect![[r#"
         right: 904, of these by the walk: 644
         schema.remote_ref: refRemote: remote ref
@@ -166,7 +169,7 @@ fn every_optional_test_of_draft_2020_12_comes_out_right_or_is_refused_by_name() 
 fn every_optional_test_of_draft_7_comes_out_right_or_is_refused_by_name() {
     check(
         "draft7/optional",
-        Some("http://json-schema.org/draft-07/schema#"),
+        Some(DRAFT_7),
         &expect![[r#"
         right: 116, of these by the walk: 9
         schema.remote_ref: cross-draft: refs to future drafts are processed as future drafts

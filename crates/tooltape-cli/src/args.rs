@@ -1,0 +1,224 @@
+//! What can be typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser as _};
+use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use tooltape::dialect::Dialect;
+
+/// The longest time that can be given.
+const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// The tool runtime for AI agents: every call is typed, permitted, bounded, and on tape.
+#[derive(Debug, Parser)]
+#[command(name = "tooltape", version, max_term_width = 100, infer_subcommands = false)]
+#[command(after_help = "Exit codes: 0 done · 1 unexpected · 2 usage · 5 failed or not found · \
+    6 denied · 7 approval needed · 8 invalid arguments · 124 timeout · 130 interrupted")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Global {
+    /// Print one JSON document on stdout, and a problem as one JSON line on stderr
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Narrate nothing; problems are still reported
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Narrate everything in full
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Print no colours; `NO_COLOR`, `CLICOLOR_FORCE` and `TERM=dumb` are honoured, too
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+    /// Set a key of the configuration, such as `agent.turns=8`
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = pair)]
+    pub(crate) set: Vec<Pair>,
+    /// The folder that file tools work in: short for `--set workspace=DIR`
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run an agent and print the run as it happens
+    Run(Run),
+    /// Make one call through the whole path and print its reply
+    Call(Call),
+    /// List, show, check and export tools
+    #[command(subcommand)]
+    Tools(Tools),
+    /// Write a `tooltape.toml` and a script to start from
+    Init(Init),
+    /// Explain the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// A folder with a `tooltape.toml`, a script, or `-` for a script on stdin
+    #[arg(value_name = "DIR|FILE|-", value_hint = ValueHint::AnyPath)]
+    pub(crate) what: PathBuf,
+    /// Print each event as it happens, one JSON object a line
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) jsonl: bool,
+    /// Wait this long before each turn of a script, such as `500ms`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) pace: Option<Duration>,
+    /// Cancel the run after this long, such as `2m`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Answer every question whether a call may run with yes; what is denied stays denied
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Call {
+    /// The tool
+    pub(crate) name: String,
+    /// Arguments; strings are taken as they are, all else is JSON
+    #[arg(value_name = "NAME=VALUE", value_parser = OsStringValueParser::new().try_map(typed))]
+    pub(crate) pairs: Vec<Typed>,
+    /// All arguments as one JSON object, or `-` to read it from stdin
+    #[arg(long, value_name = "JSON|-", conflicts_with = "pairs")]
+    pub(crate) args_json: Option<OsString>,
+    /// Check the arguments and show what the policy would decide; execute nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Give up after this long, such as `5s`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Answer the question whether the call may run with yes; what is denied stays denied
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tools {
+    /// List the tools
+    List,
+    /// Show all that a tool declares
+    Show {
+        /// The tool
+        name: String,
+    },
+    /// Say what providers would refuse or lose, and what the tools leave undeclared
+    Lint {
+        /// Only for this provider; may be given more than once
+        #[arg(long, value_name = "PROVIDER", value_parser = dialects())]
+        provider: Vec<Dialect>,
+        /// Exit with 5 if there is a finding as bad as this, or worse
+        #[arg(long, value_name = "LEVEL", num_args = 0..=1, default_missing_value = "warning")]
+        deny: Option<Level>,
+    },
+    /// Print the tools as a provider's API takes them
+    Export {
+        /// The provider's dialect
+        #[arg(long, value_name = "PROVIDER", value_parser = dialects())]
+        provider: Dialect,
+    },
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Level {
+    Note,
+    Warning,
+    Error,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Init {
+    /// The folder; it is made if it is not there
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print each key's value, and the file and line, variable or flag that set it
+    Explain {
+        /// Only this key
+        key: Option<String>,
+    },
+    /// Print the JSON Schema of `tooltape.toml`
+    Schema,
+}
+
+/// `NAME=VALUE`, as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+/// An argument of a call, as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    Pair(Pair),
+    /// `NAME=VALUE` that is not UTF-8.
+    Unreadable {
+        /// With a replacement for what cannot be read.
+        text: String,
+        error: String,
+    },
+}
+
+fn typed(text: OsString) -> Result<Typed, String> {
+    match String::from_utf8(text.into_encoded_bytes()) {
+        Ok(text) => pair(&text).map(Typed::Pair),
+        Err(err) => {
+            let text = String::from_utf8_lossy(err.as_bytes()).into_owned();
+            pair(&text)?;
+            Ok(Typed::Unreadable { text, error: err.utf8_error().to_string() })
+        }
+    }
+}
+
+fn pair(text: &str) -> Result<Pair, String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => {
+            Ok(Pair { name: name.to_owned(), value: value.to_owned() })
+        }
+        Some(_) | None => Err("expected `NAME=VALUE`".to_owned()),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let expected = "expected a number with `ms`, `s`, `m` or `h`, such as `500ms`";
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit_ms = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(expected.to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| expected.to_owned())?;
+    let duration = Duration::from_millis(number.saturating_mul(unit_ms));
+    if duration > DURATION_MAX {
+        return Err(format!("expected at most {} hours", DURATION_MAX.as_secs() / 3_600));
+    }
+    Ok(duration)
+}
+
+fn dialects() -> impl clap::builder::TypedValueParser<Value = Dialect> {
+    PossibleValuesParser::new(Dialect::ALL.map(Dialect::name))
+        .map(|name| name.parse::<Dialect>().expect("the parser takes only names of dialects"))
+}

@@ -1,0 +1,225 @@
+//! What `tooltape.toml` may say.
+
+mod file;
+mod keys;
+mod layers;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU32;
+
+use schemars::JsonSchema;
+use schemars::transform::{RecursiveTransform, Transform as _};
+use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer};
+
+pub(crate) use keys::{KEYS, Key};
+pub(crate) use layers::{Found, Layers, Place, Rank};
+
+/// The configuration of an agent: its model, its tools, its policy.
+///
+/// Unknown keys are refused. Paths are relative to the folder of the file.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "tooltape.toml")]
+pub(crate) struct Config {
+    /// The folder that file tools work in. Default: the folder of the configuration.
+    pub(crate) workspace: Option<Workspace>,
+    /// The agent that `tooltape run` runs.
+    #[serde(default)]
+    pub(crate) agent: AgentTable,
+    /// Which tools there are.
+    #[serde(default)]
+    pub(crate) tools: ToolsTable,
+    /// Who may do what.
+    #[serde(default)]
+    pub(crate) policy: PolicyTable,
+}
+
+/// The folder that file tools work in.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(untagged)]
+pub(crate) enum Workspace {
+    /// This folder itself.
+    Folder(String),
+    /// A fresh copy of a folder, made for each run under `$XDG_STATE_HOME/tooltape/work/RUN`.
+    Copy(CopyTable),
+}
+
+/// A folder to copy for each run.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct CopyTable {
+    /// The folder to copy.
+    pub(crate) copy: String,
+}
+
+/// The agent that `tooltape run` runs.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct AgentTable {
+    /// The model. Default: `script`.
+    pub(crate) model: Option<ModelWord>,
+    /// The script that the model `script` plays; `docs/script-format.md` specifies it.
+    pub(crate) script: Option<String>,
+    /// What the agent is asked. Default: what the script asks in its first line.
+    pub(crate) ask: Option<String>,
+    /// The most turns that the model may take. Default: 32.
+    pub(crate) turns: Option<NonZeroU32>,
+}
+
+/// A kind of model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ModelWord {
+    /// Plays a file, one turn a line.
+    Script,
+}
+
+/// Which tools there are.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct ToolsTable {
+    /// The only tools that there are. Default: all. An empty list means none.
+    pub(crate) allow: Option<Vec<String>>,
+    /// Tools that there are not, whatever `allow` says. The lists of all layers add up.
+    pub(crate) disable: Option<Vec<String>>,
+}
+
+/// Who may do what.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct PolicyTable {
+    /// What happens to calls that no rule decides. Default: `ask`.
+    pub(crate) default: Option<DefaultWord>,
+    /// Rules, in their order: the first that matches decides, but a `deny` that matches beats all
+    /// others. The rules of all layers add up, those of the project before those of the user.
+    pub(crate) rules: Option<Vec<RuleTable>>,
+}
+
+/// What happens to calls that no rule decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DefaultWord {
+    /// Pure and reading calls are allowed; all others ask.
+    Ask,
+    /// All are allowed, but those whose tool wants a confirmation ask.
+    Allow,
+    /// All are denied.
+    Deny,
+}
+
+/// One rule. It matches a call if everything that it names does.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct RuleTable {
+    /// The tool's name.
+    pub(crate) tool: Option<String>,
+    /// What the tool does to the world.
+    pub(crate) access: Option<AccessWord>,
+    /// Globs by argument: each names a top-level argument whose text, or every text of whose list,
+    /// must match. `*` stays within a folder, `**` does not. A path that is absolute or contains
+    /// `..` never matches a rule that allows, and always one that asks or denies.
+    #[serde(rename = "where")]
+    pub(crate) globs: Option<BTreeMap<String, String>>,
+    /// What happens to a call that matches.
+    pub(crate) verdict: VerdictWord,
+    /// What the model reads where the call is denied.
+    pub(crate) message: Option<String>,
+}
+
+/// What a tool does to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AccessWord {
+    /// Neither reads nor changes anything outside its arguments.
+    Pure,
+    /// Reads, and changes nothing.
+    Read,
+    /// Changes something.
+    Write,
+}
+
+/// What happens to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum VerdictWord {
+    /// It runs.
+    Allow,
+    /// It runs if a person who is asked says yes.
+    Ask,
+    /// It does not run.
+    Deny,
+}
+
+impl DefaultWord {
+    /// How much it holds back.
+    pub(crate) fn strictness(self) -> u8 {
+        match self {
+            DefaultWord::Allow => 0,
+            DefaultWord::Ask => 1,
+            DefaultWord::Deny => 2,
+        }
+    }
+}
+
+impl VerdictWord {
+    /// How much it holds back.
+    pub(crate) fn strictness(self) -> u8 {
+        match self {
+            VerdictWord::Allow => 0,
+            VerdictWord::Ask => 1,
+            VerdictWord::Deny => 2,
+        }
+    }
+}
+
+/// The JSON Schema of `tooltape.toml`, as `config.schema.json` holds it.
+pub(crate) fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Config);
+    // TOML has no null: an optional key is just not there.
+    RecursiveTransform(without_null).transform(&mut schema);
+    schema.into()
+}
+
+fn without_null(schema: &mut schemars::Schema) {
+    let Some(object) = schema.as_object_mut() else { return };
+    if let Some(serde_json::Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".into(), only);
+        }
+    }
+    if let Some(serde_json::Value::Array(branches)) = object.get_mut("anyOf") {
+        branches.retain(|branch| branch["type"] != "null");
+        if let [serde_json::Value::Object(only)] = branches.as_slice() {
+            let only = only.clone();
+            object.remove("anyOf");
+            object.extend(only);
+        }
+    }
+}
+
+// By hand, so that a mistake inside `{ copy = … }` is reported at its place.
+impl<'de> Deserialize<'de> for Workspace {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Workspace, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Workspace;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a folder, or `{ copy = \"FOLDER\" }`")
+            }
+
+            fn visit_str<E: de::Error>(self, folder: &str) -> Result<Workspace, E> {
+                Ok(Workspace::Folder(folder.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Workspace, A::Error> {
+                CopyTable::deserialize(MapAccessDeserializer::new(map)).map(Workspace::Copy)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}

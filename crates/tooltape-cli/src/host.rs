@@ -1,0 +1,115 @@
+//! The program's tools and grants, and the runs made of them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tooltape::{Clock, Random, Run, RunId, Tool, Toolbox};
+
+use crate::config::{Found, Layers, Rank};
+use crate::exit::Exit;
+use crate::policy::Stated;
+use crate::report::{Problem, Result};
+use crate::workspace::{self, Copying, Opened};
+
+/// Hands a run something that the program's tools need.
+pub(crate) type GrantTo = Box<dyn Fn(Run) -> Run>;
+
+/// What the program brings along.
+pub(crate) struct Host {
+    tools: Toolbox,
+    grants: Vec<GrantTo>,
+}
+
+/// What a run is made of.
+pub(crate) struct Prepared {
+    pub(crate) id: RunId,
+    pub(crate) run: Run,
+    pub(crate) policy: Stated,
+    pub(crate) workspace: Opened,
+}
+
+impl Host {
+    /// The tools in the box, and behind them the program's own.
+    pub(crate) fn new(
+        own: impl IntoIterator<Item = Arc<dyn Tool>>,
+        grants: Vec<GrantTo>,
+    ) -> Result<Host> {
+        let tools = tooltape::builtin::tools().into_iter().chain(tooltape_kit::tools()).chain(own);
+        let tools = Toolbox::new(tools).map_err(|err| {
+            Problem::new(Exit::Unexpected, "tool.refused", err.to_string())
+                .hint("mend the tool's declaration in the program that brings it")
+        })?;
+        Ok(Host { tools, grants })
+    }
+
+    /// The tools that the configuration leaves.
+    pub(crate) fn toolbox(&self, layers: &Layers) -> Result<Toolbox> {
+        for name in layers.all("tools.allow", |config| config.tools.allow.as_ref()) {
+            self.check_named(&name)?;
+        }
+        let mut toolbox = self.tools.clone();
+        for allowed in layers.narrowed("tools.allow", |config| config.tools.allow.clone()) {
+            let unnamed = |name: &&str| !allowed.value.iter().any(|allowed| allowed == name);
+            for name in self.tools.names().filter(unnamed) {
+                toolbox.remove(name);
+            }
+        }
+        for disabled in layers.all("tools.disable", |config| config.tools.disable.as_ref()) {
+            self.check_named(&disabled)?;
+            toolbox.remove(disabled.value);
+        }
+        Ok(toolbox)
+    }
+
+    /// A mistyped name must not leave a tool where none should be.
+    fn check_named(&self, name: &Found<'_, &String>) -> Result {
+        // A user's lists are for all programs, and not every program has every tool.
+        let is_known = self.tools.get(name.value).is_some() || name.layer.rank() == Rank::User;
+        match is_known {
+            true => Ok(()),
+            false => Err(name.problem(None, format!("there is no tool named `{}`", name.value))),
+        }
+    }
+
+    /// Whether the program has this tool, whatever the configuration says.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.tools.get(name).is_some()
+    }
+
+    /// A run as the configuration wants it, and the policy to give it.
+    pub(crate) fn prepare(
+        &self,
+        layers: &Layers,
+        project: &Path,
+        copying: Copying,
+    ) -> Result<Prepared> {
+        let toolbox = self.toolbox(layers)?;
+        let policy = Stated::new(layers, &self.tools)?;
+        let (clock, random) = (Clock::system(), Random::system());
+        let mut entropy = [0; 10];
+        random.fill(&mut entropy);
+        let id = RunId::new(clock.unix_us() / 1_000, entropy);
+        let workspace = workspace::open(layers, project, id, copying)?;
+        let run = Run::new(&toolbox)
+            .known_as(id)
+            .clock(clock)
+            .note(workspace.note(project))
+            .grant(workspace.grant.clone());
+        let run = self.grants.iter().fold(run, |run, grant| grant(run));
+        Ok(Prepared { id, run, policy, workspace })
+    }
+}
+
+/// Says all at once what the tools of a run need and nobody granted. This begins the run, so it
+/// comes last.
+pub(crate) fn check_grants(run: &Run) -> Result {
+    match run.missing_grants().as_slice() {
+        [] => Ok(()),
+        missing => {
+            let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+            let message = format!("{}, which nobody granted", missing.join(", "));
+            Err(Problem::new(Exit::Unexpected, "grants.missing", message)
+                .hint("grant it with `tooltape_cli::Cli::grant`, or disable the tool"))
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The policy that `tooltape.toml` states.
+
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use serde_json::{Map, Value};
+use tooltape::{Access, Call, Policy, Registered, Toolbox, Verdict};
+
+use crate::arguments::can_have;
+use crate::config::{AccessWord, DefaultWord, Found, Layers, Rank, RuleTable, VerdictWord};
+use crate::report::Result;
+
+/// What happens to a call whose denial nobody explained.
+const DENIED: &str = "this run does not allow it";
+
+/// Rules in their order, and what happens where none matches.
+pub(crate) struct Stated {
+    rules: Vec<Rule>,
+    default: DefaultWord,
+    default_name: String,
+    /// The name of a user's default that denies, beyond which no rule of a project leads.
+    floor_name: Option<String>,
+}
+
+struct Rule {
+    name: String,
+    is_users: bool,
+    tool: Option<String>,
+    access: Option<AccessWord>,
+    globs: Vec<(String, GlobMatcher)>,
+    verdict: VerdictWord,
+    message: Option<String>,
+}
+
+impl Stated {
+    /// The policy of all layers together.
+    pub(crate) fn new(layers: &Layers, toolbox: &Toolbox) -> Result<Stated> {
+        let rules =
+            layers.rules().map(|found| Rule::new(&found, toolbox)).collect::<Result<_>>()?;
+        let (default, default_name) = match layers.policy_default() {
+            Some(found) => (found.value, found.rule_name()),
+            None => (DefaultWord::Ask, "default".to_owned()),
+        };
+        let said = layers.narrowed("policy.default", |config| config.policy.default);
+        let floor = said
+            .iter()
+            .find(|found| found.layer.rank() == Rank::User && found.value == DefaultWord::Deny);
+        let floor_name = floor.map(Found::rule_name);
+        Ok(Stated { rules, default, default_name, floor_name })
+    }
+
+    fn undecided(&self, call: &Call) -> Verdict {
+        let name = self.default_name.clone();
+        let effects = &call.spec().effects;
+        match (self.default, effects.access) {
+            (DefaultWord::Deny, _) => Verdict::deny(name, DENIED),
+            (DefaultWord::Ask | DefaultWord::Allow, _) if effects.confirm => Verdict::ask(name),
+            (DefaultWord::Allow, _) => Verdict::allow(name),
+            (DefaultWord::Ask, Access::Pure | Access::Read) => Verdict::allow(name),
+            (DefaultWord::Ask, Access::Write) => Verdict::ask(name),
+        }
+    }
+}
+
+impl Policy for Stated {
+    fn judge(&self, call: &Call) -> Verdict {
+        let args = match call.args().to_value() {
+            Value::Object(args) => args,
+            _ => Map::new(),
+        };
+        let matching = || self.rules.iter().filter(|rule| rule.matches(call, &args));
+        if let Some(denying) = matching().find(|rule| rule.verdict == VerdictWord::Deny) {
+            return denying.verdict(call);
+        }
+        // Each side's first rule is what it says, and a project can only narrow what its user says.
+        let projects = matching().find(|rule| !rule.is_users);
+        let users = matching().find(|rule| rule.is_users);
+        match (projects, users, &self.floor_name) {
+            (Some(_), None, Some(name)) => Verdict::deny(name.clone(), DENIED),
+            (Some(project), Some(user), _)
+                if user.verdict.strictness() > project.verdict.strictness() =>
+            {
+                user.verdict(call)
+            }
+            (Some(rule), _, _) | (None, Some(rule), _) => rule.verdict(call),
+            (None, None, _) => self.undecided(call),
+        }
+    }
+}
+
+impl Rule {
+    fn new(found: &Found<'_, &RuleTable>, toolbox: &Toolbox) -> Result<Rule> {
+        let RuleTable { tool, access, globs, verdict, message } = found.value;
+        // A user's rules are for all programs, and not every program has every tool.
+        if let Some(name) = tool
+            && found.layer.rank() != Rank::User
+            && toolbox.get(name).is_none()
+        {
+            let why = format!("there is no tool named `{name}`, so this rule would never match");
+            return Err(found.problem(Some("tool"), why));
+        }
+        let mut matchers = Vec::new();
+        for (name, glob) in globs.iter().flatten() {
+            check_argument(found, toolbox, name)?;
+            let built = GlobBuilder::new(glob).literal_separator(true).build();
+            let built = built.map_err(|err| {
+                found.problem(Some(&format!("where.{name}")), format!("{}", err.kind()))
+            })?;
+            matchers.push((name.clone(), built.compile_matcher()));
+        }
+        Ok(Rule {
+            name: found.rule_name(),
+            is_users: found.layer.rank() == Rank::User,
+            tool: tool.clone(),
+            access: *access,
+            globs: matchers,
+            verdict: *verdict,
+            message: message.clone(),
+        })
+    }
+
+    fn matches(&self, call: &Call, args: &Map<String, Value>) -> bool {
+        let is_tool = self.tool.as_ref().is_none_or(|tool| tool == call.tool().name().as_str());
+        let is_access = self.access.is_none_or(|word| access(word) == call.spec().effects.access);
+        is_tool
+            && is_access
+            && self.globs.iter().all(|(name, glob)| self.covers(glob, args.get(name)))
+    }
+
+    /// Whether a glob covers an argument. In doubt a rule that allows covers nothing, and one that
+    /// asks or denies covers everything.
+    fn covers(&self, glob: &GlobMatcher, value: Option<&Value>) -> bool {
+        let in_doubt = self.verdict != VerdictWord::Allow;
+        let covers = |value: &Value| match value.as_str().map(plain) {
+            Some(Some(path)) => glob.is_match(path),
+            Some(None) | None => in_doubt,
+        };
+        match value {
+            // What is not there is nowhere.
+            None => false,
+            Some(Value::Array(values)) if in_doubt => values.iter().any(covers),
+            Some(Value::Array(values)) => !values.is_empty() && values.iter().all(covers),
+            Some(value) => covers(value),
+        }
+    }
+
+    fn verdict(&self, call: &Call) -> Verdict {
+        let name = self.name.clone();
+        match self.verdict {
+            // Only a rule that names the tool can stand in for the confirmation that it wants.
+            VerdictWord::Allow if call.spec().effects.confirm && self.tool.is_none() => {
+                Verdict::ask(name)
+            }
+            VerdictWord::Allow => Verdict::allow(name),
+            VerdictWord::Ask => Verdict::ask(name),
+            VerdictWord::Deny => Verdict::deny(name, self.message.as_deref().unwrap_or(DENIED)),
+        }
+    }
+}
+
+/// A mistyped argument must not leave a rule that never matches.
+fn check_argument(found: &Found<'_, &RuleTable>, toolbox: &Toolbox, name: &str) -> Result {
+    let is_known = |tool: &Registered| can_have(&tool.spec().input, name);
+    let (is_known, whose) = match &found.value.tool {
+        Some(tool) => {
+            (toolbox.get(tool).is_none_or(|tool| is_known(tool)), format!("`{tool}` has"))
+        }
+        // A user's rules are for all programs, and another one may have such a tool.
+        None if found.layer.rank() == Rank::User => return Ok(()),
+        None => (toolbox.tools().any(|tool| is_known(tool)), "some tool has".to_owned()),
+    };
+    let why = || format!("found `{name}`, expected an argument that {whose}");
+    if is_known { Ok(()) } else { Err(found.stray(&format!("where.{name}"), why())) }
+}
+
+fn access(word: AccessWord) -> Access {
+    match word {
+        AccessWord::Pure => Access::Pure,
+        AccessWord::Read => Access::Read,
+        AccessWord::Write => Access::Write,
+    }
+}
+
+/// A relative path without detours; `None` where it is not one.
+fn plain(text: &str) -> Option<PathBuf> {
+    let mut path = PathBuf::new();
+    for component in Path::new(text).components() {
+        match component {
+            Component::Normal(part) => path.push(part),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::ParentDir => return None,
+        }
+    }
+    // A backslash separates folders on some systems, and is a letter on others.
+    (!text.contains('\\')).then_some(path)
+}

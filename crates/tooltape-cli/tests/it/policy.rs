@@ -1,0 +1,231 @@
+//! The policy that `tooltape.toml` states.
+
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+/// What a policy decides about a call, and by which rule.
+fn decides(home: &Home, policy: &str, call: &[&str]) -> (String, String) {
+    home.write("tooltape.toml", policy);
+    let ran = home.run(&[&["call"], call, &["--dry-run", "--json"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.transcript());
+    let shown: Value = ran.json();
+    let text = |key: &str| shown[key].as_str().unwrap().to_owned();
+    (text("verdict"), text("rule"))
+}
+
+fn verdict(policy: &str, call: &[&str]) -> String {
+    decides(&Home::new(), policy, call).0
+}
+
+/// An edit of this file.
+fn edit(path: &str) -> [String; 3] {
+    ["edit_file".into(), format!("path={path}"), r#"edits=[{"old":"a","new":"b"}]"#.into()]
+}
+
+fn edit_verdict(policy: &str, path: &str) -> String {
+    let edit = edit(path);
+    verdict(policy, &edit.each_ref().map(String::as_str))
+}
+
+const HASH: [&str; 2] = ["hash", "text="];
+const READ: [&str; 2] = ["read_file", "path=a"];
+
+#[test]
+fn without_rules_reads_are_allowed_and_the_rest_asks() {
+    for policy in ["", "[policy]\ndefault = \"ask\"\n"] {
+        assert_eq!(verdict(policy, &HASH), "allow");
+        assert_eq!(verdict(policy, &READ), "allow");
+        assert_eq!(edit_verdict(policy, "a"), "ask");
+    }
+}
+
+#[test]
+fn the_default_decides_where_no_rule_does() {
+    let policy = |word: &str| format!("[policy]\ndefault = \"{word}\"\n");
+    assert_eq!(verdict(&policy("deny"), &HASH), "deny");
+    assert_eq!(edit_verdict(&policy("deny"), "a"), "deny");
+    assert_eq!(edit_verdict(&policy("allow"), "a"), "allow");
+}
+
+#[test]
+fn a_rule_matches_by_tool_and_by_access() {
+    let policy = r#"
+        [policy]
+        default = "deny"
+        [[policy.rules]]
+        access = "read"
+        verdict = "allow"
+        [[policy.rules]]
+        tool = "hash"
+        verdict = "ask"
+    "#;
+    assert_eq!(verdict(policy, &READ), "allow");
+    assert_eq!(verdict(policy, &HASH), "ask");
+    assert_eq!(verdict(policy, &["echo", "text="]), "deny");
+}
+
+#[test]
+fn the_first_rule_that_matches_decides_and_a_denial_beats_all() {
+    let policy = r#"
+        [[policy.rules]]
+        verdict = "ask"
+        [[policy.rules]]
+        verdict = "allow"
+        [[policy.rules]]
+        tool = "echo"
+        verdict = "deny"
+    "#;
+    assert_eq!(verdict(policy, &HASH), "ask");
+    assert_eq!(verdict(policy, &["echo", "text="]), "deny");
+}
+
+#[test]
+fn a_rule_is_named_by_its_file_and_line() {
+    let home = Home::new();
+    let policy =
+        "[policy]\ndefault = \"deny\"\n\n[[policy.rules]]\ntool = \"hash\"\nverdict = \"allow\"\n";
+    assert_eq!(decides(&home, policy, &HASH), ("allow".into(), "tooltape.toml:4".into()));
+    assert_eq!(decides(&home, policy, &READ), ("deny".into(), "tooltape.toml:2".into()));
+    let policy = r#"policy.rules = [
+        { tool = "echo", verdict = "ask" },
+        { verdict = "deny" },
+    ]"#;
+    assert_eq!(decides(&home, policy, &HASH), ("deny".into(), "tooltape.toml:3".into()));
+    home.write(home.user_config(), "[[policy.rules]]\nverdict = \"ask\"\n");
+    assert_eq!(decides(&home, "", &HASH), ("ask".into(), "user config.toml:1".into()));
+}
+
+#[test]
+fn a_glob_matches_paths_below_it() {
+    let policy = "[[policy.rules]]\nwhere = { path = \"src/**\" }\nverdict = \"allow\"\n";
+    assert_eq!(edit_verdict(policy, "src/a"), "allow");
+    assert_eq!(edit_verdict(policy, "src/b/c.rs"), "allow");
+    assert_eq!(edit_verdict(policy, "srcs/a"), "ask");
+    // `echo` takes any text, so it shows how paths are read that no workspace takes.
+    let policy = "[[policy.rules]]\nwhere = { text = \"src/**\" }\nverdict = \"deny\"\n";
+    for path in ["src/a", "./src/a", "src//a", "src/./a"] {
+        assert_eq!(verdict(policy, &["echo", &format!("text={path}")]), "deny", "{path}");
+    }
+    let policy = "[[policy.rules]]\nwhere = { path = \"src/*\" }\nverdict = \"allow\"\n";
+    assert_eq!(edit_verdict(policy, "src/a"), "allow");
+    assert_eq!(edit_verdict(policy, "src/b/c"), "ask");
+}
+
+#[test]
+fn a_detour_never_matches_a_rule_that_allows_and_always_one_that_does_not() {
+    let rule = |verdict: &str, glob: &str| {
+        format!(
+            "[policy]\ndefault = \"allow\"\n[[policy.rules]]\nwhere = {{ text = \"{glob}\" }}\n\
+             verdict = \"{verdict}\"\n"
+        )
+    };
+    for path in ["/etc/passwd", "src/../a", "..", r"src\..\a"] {
+        let call = ["echo", &format!("text={path}")];
+        let (allowed, rule_name) = decides(&Home::new(), &rule("allow", "**"), &call);
+        assert_eq!((allowed.as_str(), rule_name.as_str()), ("allow", "tooltape.toml:2"), "{path}");
+        assert_eq!(verdict(&rule("deny", "secrets/**"), &call), "deny", "{path}");
+        assert_eq!(verdict(&rule("ask", "secrets/**"), &call), "ask", "{path}");
+    }
+    assert_eq!(verdict(&rule("deny", "secrets/**"), &["echo", "text=src/a..b"]), "allow");
+}
+
+#[test]
+fn an_argument_that_is_not_there_matches_no_glob() {
+    let policy = "[[policy.rules]]\nwhere = { path = \"**\" }\nverdict = \"deny\"\n";
+    assert_eq!(verdict(policy, &["list_dir"]), "allow");
+    assert_eq!(verdict(policy, &["list_dir", "path=src"]), "deny");
+}
+
+#[test]
+fn a_list_is_allowed_if_all_of_it_is_and_denied_if_any_of_it_is_in_doubt() {
+    let rule = |verdict: &str| {
+        format!("[[policy.rules]]\nwhere = {{ edits = \"**\" }}\nverdict = \"{verdict}\"\n")
+    };
+    // The edits are objects, which no glob can match.
+    assert_eq!(edit_verdict(&rule("allow"), "a"), "ask");
+    assert_eq!(edit_verdict(&rule("deny"), "a"), "deny");
+}
+
+#[test]
+fn a_project_cannot_allow_what_its_user_denies() {
+    let home = Home::new();
+    home.write(home.user_config(), "[[policy.rules]]\ntool = \"hash\"\nverdict = \"deny\"\n");
+    let policy = "[policy]\ndefault = \"allow\"\n[[policy.rules]]\nverdict = \"allow\"\n";
+    assert_eq!(decides(&home, policy, &HASH), ("deny".into(), "user config.toml:1".into()));
+
+    // Of two defaults the stricter holds, against the project's rules, too.
+    let denies = ("deny".into(), "user config.toml:2".into());
+    home.write(home.user_config(), "[policy]\ndefault = \"deny\"\n");
+    assert_eq!(decides(&home, "[policy]\ndefault = \"allow\"\n", &HASH), denies);
+    assert_eq!(decides(&home, policy, &HASH), denies);
+    let explained = home.run(&["config", "explain", "policy.default", "--json"]).json();
+    assert_eq!(explained[0]["value"], "deny");
+    assert_eq!(explained[0]["also"][0]["value"], "allow");
+    home.write(home.user_config(), "[policy]\ndefault = \"allow\"\n");
+    let stricter = "[policy]\ndefault = \"deny\"\n";
+    assert_eq!(decides(&home, stricter, &HASH), ("deny".into(), "tooltape.toml:2".into()));
+
+    // A question that the user wants asked is asked.
+    home.write(home.user_config(), "[[policy.rules]]\ntool = \"hash\"\nverdict = \"ask\"\n");
+    assert_eq!(decides(&home, policy, &HASH), ("ask".into(), "user config.toml:1".into()));
+    assert_eq!(decides(&home, policy, &READ), ("allow".into(), "tooltape.toml:3".into()));
+
+    // There are only tools that both name.
+    home.write(home.user_config(), "[tools]\nallow = [\"echo\", \"hash\"]\n");
+    home.write("tooltape.toml", "[tools]\nallow = [\"hash\", \"edit_file\"]\n");
+    let names = |args: &[&str]| {
+        let tools = home.run(&[&["tools", "list", "--json"], args].concat()).json();
+        let names = tools.as_array().unwrap().iter().map(|tool| tool["name"].clone());
+        Value::from(names.collect::<Vec<_>>())
+    };
+    assert_eq!(names(&[]), json!(["hash"]));
+    assert_eq!(names(&["--set", "tools.allow=edit_file"]), json!(["edit_file"]));
+}
+
+#[test]
+fn a_users_rule_is_checked_against_the_tools_that_this_program_has() {
+    let home = Home::new();
+    let code = |rule: &str| {
+        home.write(home.user_config(), &format!("[[policy.rules]]\nverdict = \"deny\"\n{rule}\n"));
+        home.run(&["call", "hash", "text="]).code
+    };
+    assert_eq!(code("tool = \"edit_file\"\nwhere = { pth = \"**\" }"), 2);
+    assert_eq!(code("tool = \"another_programs\"\nwhere = { url = \"**\" }"), 0);
+    assert_eq!(code("where = { url = \"**\" }"), 0);
+}
+
+#[test]
+fn as_many_rules_as_there_may_be_are_read() {
+    let home = Home::new();
+    let rule = "[[policy.rules]]\ntool = \"echo\"\nverdict = \"deny\"\n";
+    let last = "[[policy.rules]]\ntool = \"hash\"\nverdict = \"deny\"\n";
+    let policy = format!("{}{last}", rule.repeat(999));
+    assert_eq!(decides(&home, &policy, &HASH), ("deny".into(), "tooltape.toml:2998".into()));
+}
+
+#[test]
+fn who_types_may_allow_what_their_configuration_does_not() {
+    let home = Home::new();
+    home.write(home.user_config(), "[policy]\ndefault = \"deny\"\n");
+    let policy = "[policy]\ndefault = \"ask\"\n";
+    let typed = [HASH[0], HASH[1], "--set", "policy.default=allow"];
+    assert_eq!(decides(&home, policy, &typed).0, "allow");
+    let home = home.with("TOOLTAPE_POLICY_DEFAULT", "allow");
+    assert_eq!(decides(&home, policy, &HASH).0, "allow");
+}
+
+#[test]
+fn a_denied_model_reads_the_rules_message() {
+    let home = Home::new();
+    home.write(
+        "tooltape.toml",
+        "[[policy.rules]]\ntool = \"hash\"\nverdict = \"deny\"\nmessage = \"not today\"\n",
+    );
+    let reply = home.run(&["call", "hash", "text=", "--json"]).json();
+    assert_eq!(
+        reply["content"],
+        json!([{ "type": "text", "text": "not executed: denied: not today" }])
+    );
+    assert_eq!(reply["fault"]["rule"], "tooltape.toml:1");
+}

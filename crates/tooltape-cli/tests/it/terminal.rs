@@ -1,0 +1,163 @@
+//! What happens at a terminal: questions, colours, and text that would draw on it.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::home::Home;
+use crate::stopping::interrupt;
+
+/// A command at a terminal of its own.
+struct Terminal {
+    child: Child,
+    screen: File,
+    text: Vec<u8>,
+}
+
+/// What a command showed, and how it ended.
+struct Showed {
+    code: i32,
+    text: String,
+}
+
+impl Terminal {
+    fn start(mut command: Command) -> Terminal {
+        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&screen).unwrap();
+        unlockpt(&screen).unwrap();
+        let name = ptsname(&screen, Vec::new()).unwrap();
+        let keyboard: OwnedFd = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let stream = || Stdio::from(keyboard.try_clone().unwrap());
+        command.stdin(stream()).stdout(stream()).stderr(stream());
+        // Only the command holds its end of the terminal, so the screen ends with the command.
+        let child = command.spawn().unwrap();
+        Terminal { child, screen: File::from(screen), text: Vec::new() }
+    }
+
+    /// Waits until this is on the screen.
+    fn shows(&mut self, text: &str) {
+        while !self.text.windows(text.len()).any(|window| window == text.as_bytes()) {
+            assert!(self.read(), "`{text}` never came: {}", String::from_utf8_lossy(&self.text));
+        }
+    }
+
+    /// Waits until the command has ended.
+    fn end(mut self) -> Showed {
+        while self.read() {}
+        let code = self.child.wait().unwrap().code().unwrap();
+        Showed { code, text: String::from_utf8(self.text).unwrap() }
+    }
+
+    /// Reads more, and says whether there was more.
+    fn read(&mut self) -> bool {
+        let mut chunk = [0; 4_096];
+        let read = self.screen.read(&mut chunk).unwrap_or(0);
+        self.text.extend_from_slice(&chunk[..read]);
+        read > 0
+    }
+}
+
+/// Runs a command at a terminal where these keys are pressed.
+fn at_terminal(command: Command, keys: &str) -> Showed {
+    let mut terminal = Terminal::start(command);
+    terminal.screen.write_all(keys.as_bytes()).unwrap();
+    terminal.end()
+}
+
+const EDIT: [&str; 4] = ["call", "edit_file", "path=a.txt", r#"edits=[{"old":"one","new":"two"}]"#];
+
+#[test]
+fn a_person_is_asked_with_the_exact_arguments_and_decides() {
+    for (keys, code, text) in
+        [("y\n", 0, "two\n"), ("n\n", 6, "one\n"), ("\n", 6, "one\n"), ("yo\n", 6, "one\n")]
+    {
+        let home = Home::new();
+        home.write("a.txt", "one\n");
+        let showed = at_terminal(home.command(&[&EDIT[..], &["--no-color"]].concat()), keys);
+        assert_eq!((showed.code, home.read("a.txt").as_str()), (code, text), "{}", showed.text);
+        assert!(showed.text.contains("? edit_file@0.1.0 (write)"), "{}", showed.text);
+        let args = r#"{"edits":[{"new":"two","old":"one"}],"path":"a.txt"}"#;
+        assert!(showed.text.contains(args), "{}", showed.text);
+        assert!(showed.text.contains("[y/N]"), "{}", showed.text);
+    }
+}
+
+#[test]
+fn ctrl_c_withdraws_a_question() {
+    let home = Home::new();
+    home.write("a.txt", "one\n");
+    let mut terminal = Terminal::start(home.command(&EDIT));
+    terminal.shows("[y/N]");
+    interrupt(&terminal.child);
+    let showed = terminal.end();
+    assert_eq!((showed.code, home.read("a.txt").as_str()), (130, "one\n"), "{}", showed.text);
+    assert!(showed.text.contains("not executed"), "{}", showed.text);
+}
+
+#[test]
+fn yes_asks_nobody() {
+    let home = Home::new();
+    home.write("a.txt", "one\n");
+    let showed = at_terminal(home.command(&[&EDIT[..], &["--yes"]].concat()), "");
+    assert_eq!((showed.code, home.read("a.txt").as_str()), (0, "two\n"));
+    assert!(!showed.text.contains("[y/N]"), "{}", showed.text);
+}
+
+#[test]
+fn nobody_is_asked_about_a_call_that_cannot_run() {
+    let home = Home::new();
+    let showed = at_terminal(home.command(&["call", "edit_file", "path=a.txt", "edits=1"]), "");
+    assert_eq!(showed.code, 8);
+    assert!(!showed.text.contains("[y/N]"), "{}", showed.text);
+}
+
+#[test]
+fn a_question_cannot_be_disguised() {
+    let home = Home::new();
+    home.write("a.txt", "one\n");
+    let edits = "edits=[{\"old\":\"one\",\"new\":\"\u{202e}\u{9b}2J\u{200b}\"}]";
+    let showed = at_terminal(home.command(&["call", "edit_file", "path=a.txt", edits]), "n\n");
+    assert_eq!(showed.code, 6);
+    assert!(showed.text.contains(r"\u{202e}\u{9b}2J\u{200b}"), "{}", showed.text);
+    assert!(!showed.text.contains(['\u{202e}', '\u{9b}', '\u{200b}']), "{}", showed.text);
+}
+
+#[test]
+fn a_result_cannot_draw_on_the_terminal() {
+    let home = Home::new();
+    home.write("s.jsonl", r#"{"say": "a\u001b[31mb\u202ec\nd\te"}"#);
+    let showed = at_terminal(home.command(&["run", "s.jsonl", "-q"]), "");
+    assert_eq!(showed.text, "a\\u{1b}[31mb\\u{202e}c\r\nd\te\r\n");
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    let home = Home::new();
+    home.write("s.jsonl", r#"{"calls": [{"tool": "ekho"}]}"#);
+    let run = || home.command(&["run", "s.jsonl"]);
+    let is_colored = |text: &str| text.contains('\u{1b}');
+    let with = |name: &str, value: &str| {
+        let mut command = run();
+        command.env("TERM", "xterm").env(name, value);
+        command
+    };
+    assert!(is_colored(&at_terminal(with("TERM", "xterm"), "").text));
+    assert!(!is_colored(&at_terminal(with("NO_COLOR", "1"), "").text));
+    assert!(!is_colored(&at_terminal(with("TERM", "dumb"), "").text));
+    assert!(!is_colored(&at_terminal(home.command(&["run", "s.jsonl", "--no-color"]), "").text));
+    let piped = |mut command: Command| String::from_utf8(command.output().unwrap().stderr).unwrap();
+    assert!(!is_colored(&piped(with("TERM", "xterm"))));
+    assert!(is_colored(&piped(with("CLICOLOR_FORCE", "1"))));
+}
+
+#[test]
+fn a_dumb_terminal_gets_plain_letters() {
+    let home = Home::new().with("TERM", "dumb");
+    let ran = home.run(&["call", "echo", "txt=a"]);
+    assert_eq!(ran.code, 8);
+    assert!(ran.stderr.is_ascii(), "{}", ran.stderr);
+}

@@ -1,0 +1,14 @@
+//! The tests of `tooltape-kit`, through its public interface.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod world;
+mod naive;
+mod spec;
+mod list_dir;
+mod read_file;
+mod edit_file;
+mod replacing;
+mod attacks;
+mod special;
+mod race;

@@ -1,0 +1,189 @@
+//! The loop without I/O: turns and replies in; calls, or the end, out.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::call::Proposal;
+use crate::model::{Message, Turn, TurnStop, Usage};
+use crate::reply::Reply;
+use crate::spec::Vote;
+
+/// The turns that a model may take for one question.
+pub const TURNS_DEFAULT: u32 = 32;
+
+/// A conversation, and what must happen next in it.
+///
+/// It does no I/O, so replay and simulation use the same code as the live loop.
+///
+/// ```
+/// use tooltape::{Next, Talk, Turn};
+///
+/// let mut talk = Talk::new("Say hello.", 8);
+/// let Next::Stop(answered) = talk.turn(Turn::answer("hello")) else { panic!("it answered") };
+/// assert_eq!((answered.text.as_deref(), answered.turns), (Some("hello"), 1));
+/// ```
+pub struct Talk {
+    messages: Vec<Message>,
+    turns: u32,
+    turns_max: u32,
+    calls: u64,
+    errors: u64,
+    usage: Usage,
+    /// How it ends once the proposals of a turn that did not finish are answered.
+    ending: Option<(Option<Arc<str>>, Stopped)>,
+}
+
+/// What must happen next.
+#[derive(Debug)]
+pub enum Next {
+    /// The model takes a turn.
+    Model,
+    /// These proposals are answered.
+    Calls(Vec<Proposal>),
+    /// It is over.
+    Stop(Answered),
+}
+
+/// How a conversation ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Answered {
+    /// What the model said last.
+    #[serde(rename = "answer")]
+    pub text: Option<Arc<str>>,
+    /// Why it ended.
+    pub stop: Stopped,
+    /// How many turns the model took.
+    pub turns: u32,
+    /// How many calls it proposed.
+    pub calls: u64,
+    /// How many of them failed.
+    pub errors: u64,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// Why a conversation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopped {
+    /// The model answered.
+    Answer,
+    /// The tools voted to stop.
+    Vote,
+    /// The model may take no more turns.
+    Turns,
+    /// The model ran out of room.
+    Length,
+    /// The model refused.
+    Refused,
+    /// Somebody cancelled the run.
+    Cancelled,
+}
+
+impl Stopped {
+    /// The word on the tape.
+    pub fn word(self) -> &'static str {
+        match self {
+            Stopped::Answer => "answer",
+            Stopped::Vote => "vote",
+            Stopped::Turns => "turns",
+            Stopped::Length => "length",
+            Stopped::Refused => "refused",
+            Stopped::Cancelled => "cancelled",
+        }
+    }
+
+    /// The status of a run that ended so.
+    pub fn status(self) -> &'static str {
+        match self {
+            Stopped::Answer | Stopped::Vote => "ended",
+            Stopped::Turns | Stopped::Length | Stopped::Refused => "failed",
+            Stopped::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl Talk {
+    /// A conversation that starts with this question.
+    pub fn new(question: impl Into<Arc<str>>, turns_max: u32) -> Talk {
+        let messages = vec![Message::User(question.into())];
+        let usage = Usage::default();
+        Talk { messages, turns: 0, turns_max, calls: 0, errors: 0, usage, ending: None }
+    }
+
+    /// Everything said so far.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// How many turns the model has taken.
+    pub fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// The model took a turn.
+    pub fn turn(&mut self, turn: Turn) -> Next {
+        self.turns += 1;
+        self.usage.input_tokens += turn.usage.input_tokens;
+        self.usage.output_tokens += turn.usage.output_tokens;
+        let (text, proposals) = (turn.text.clone(), turn.proposals.clone());
+        let stopped = match turn.stop {
+            TurnStop::Done => None,
+            TurnStop::Length => Some(Stopped::Length),
+            TurnStop::Refused => Some(Stopped::Refused),
+        };
+        self.messages.push(Message::Model(turn));
+        match (stopped, proposals.is_empty()) {
+            (None, false) => Next::Calls(proposals),
+            (None, true) => Next::Stop(self.answered(text, Stopped::Answer)),
+            (Some(stopped), true) => Next::Stop(self.answered(text, stopped)),
+            (Some(stopped), false) => {
+                // They may be cut off too, so none is executed; each still gets its reply.
+                self.ending = Some((text, stopped));
+                Next::Calls(proposals.iter().map(unfinished).collect())
+            }
+        }
+    }
+
+    /// The model's proposals were answered.
+    pub fn replies(&mut self, replies: Vec<Reply>) -> Next {
+        self.calls += replies.len() as u64;
+        self.errors += replies.iter().filter(|reply| reply.is_error).count() as u64;
+        let stops = votes_to_stop(&replies);
+        self.messages.push(Message::Replies(replies));
+        if let Some((text, stopped)) = self.ending.take() {
+            Next::Stop(self.answered(text, stopped))
+        } else if stops {
+            Next::Stop(self.answered(None, Stopped::Vote))
+        } else if self.turns >= self.turns_max {
+            Next::Stop(self.answered(None, Stopped::Turns))
+        } else {
+            Next::Model
+        }
+    }
+
+    /// Somebody cancelled the run.
+    pub fn cancelled(&self) -> Answered {
+        self.answered(None, Stopped::Cancelled)
+    }
+
+    fn answered(&self, text: Option<Arc<str>>, stop: Stopped) -> Answered {
+        let Talk { turns, calls, errors, usage, .. } = *self;
+        Answered { text, stop, turns, calls, errors, usage }
+    }
+}
+
+/// A proposal of a turn that did not finish: nobody knows what it would have been.
+fn unfinished(proposal: &Proposal) -> Proposal {
+    let Proposal { id, name, .. } = proposal.clone();
+    Proposal::unparsed(id, name, proposal.text().clone(), "the turn ended before it was done")
+}
+
+/// A batch stops the run when some counting call votes for it and no counting call does not.
+/// What failed, was denied or was never known counts as a no.
+fn votes_to_stop(replies: &[Reply]) -> bool {
+    let mut counting = replies.iter().filter(|reply| reply.vote == Vote::Counting).peekable();
+    counting.peek().is_some() && counting.all(|reply| reply.stop && !reply.is_error)
+}

@@ -1,0 +1,67 @@
+//! State: a value that calls share, updated one at a time and on tape.
+
+use std::any::type_name;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+
+use super::{CallContext, Grant, Note};
+use crate::canon::Canon;
+use crate::fault::ToolError;
+
+/// A value that the calls of a run share.
+///
+/// Updates happen one at a time, each on a copy that replaces the value only when the update
+/// succeeded and was noted on the tape; a panic half-way leaves the value as it was.
+///
+/// ```
+/// use tooltape::State;
+/// let seen = State::new(Vec::<String>::new());
+/// let count = seen.update(|seen| { seen.push("a".into()); seen.len() }).unwrap();
+/// assert_eq!((count, seen.get()), (1, vec!["a".to_owned()]));
+/// ```
+pub struct State<T> {
+    value: Arc<Mutex<T>>,
+    context: Option<CallContext>,
+}
+
+impl<T: Clone + Serialize> State<T> {
+    /// A state that starts with this value.
+    pub fn new(value: T) -> State<T> {
+        State { value: Arc::new(Mutex::new(value)), context: None }
+    }
+
+    /// The value as it is now.
+    pub fn get(&self) -> T {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the value and notes the new one on the tape.
+    ///
+    /// Fails, and changes nothing, where the new value cannot be serialised or noted.
+    pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, ToolError> {
+        let mut value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = value.clone();
+        let result = change(&mut changed);
+        let canon = Canon::of(&changed)?;
+        let note = Note::State { name: type_name::<T>(), value: canon };
+        if self.context.as_ref().is_some_and(|context| !context.note(note)) {
+            return Err(ToolError::tell("the new state could not be recorded"));
+        }
+        *value = changed;
+        Ok(result)
+    }
+}
+
+impl<T> Clone for State<T> {
+    fn clone(&self) -> State<T> {
+        State { value: self.value.clone(), context: self.context.clone() }
+    }
+}
+
+impl<T: Clone + Serialize + Send + 'static> Grant for State<T> {
+    fn for_call(mut self, context: &CallContext) -> State<T> {
+        self.context = Some(context.clone());
+        self
+    }
+}

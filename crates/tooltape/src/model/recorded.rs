@@ -1,0 +1,70 @@
+//! A model that takes the turns it took before.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use super::{Message, Model, ModelError, Turn, TurnStop, Usage, script};
+use crate::tape::{Event, Record, TurnEvent};
+use crate::tool::BoxFuture;
+use crate::toolbox::Offer;
+
+/// A model served from a tape: it says again what the records say it said.
+#[derive(Debug)]
+pub struct Recorded {
+    question: Option<Arc<str>>,
+    turns: Vec<Turn>,
+    taken: AtomicUsize,
+}
+
+impl Recorded {
+    /// Gathers the turns of a run.
+    pub fn new(records: &[Record]) -> Recorded {
+        let mut recorded =
+            Recorded { question: None, turns: Vec::new(), taken: AtomicUsize::new(0) };
+        for record in records {
+            match &record.event {
+                Event::Asked { text } => {
+                    recorded.question.get_or_insert_with(|| text.clone());
+                }
+                Event::Turn(turn) => recorded.turns.push(again(turn)),
+                Event::RunStarted { .. }
+                | Event::Tools { .. }
+                | Event::Proposed { .. }
+                | Event::Judged { .. }
+                | Event::Answered { .. }
+                | Event::Started { .. }
+                | Event::Progress { .. }
+                | Event::Emitted { .. }
+                | Event::State { .. }
+                | Event::Settled(_)
+                | Event::RunEnded { .. } => {}
+            }
+        }
+        recorded
+    }
+
+    /// What the run was asked first.
+    pub fn question(&self) -> Option<&str> {
+        self.question.as_deref()
+    }
+}
+
+fn again(turn: &TurnEvent) -> Turn {
+    let stop = [TurnStop::Done, TurnStop::Length, TurnStop::Refused];
+    Turn {
+        text: turn.text.clone(),
+        proposals: turn.proposals.iter().map(|proposal| proposal.proposal()).collect(),
+        stop: stop.into_iter().find(|stop| stop.word() == turn.stop).unwrap_or(TurnStop::Length),
+        usage: Usage::default(),
+    }
+}
+
+impl Model for Recorded {
+    fn turn<'a>(
+        &'a self,
+        _: &'a [Message],
+        _: &'a Offer,
+    ) -> BoxFuture<'a, Result<Turn, ModelError>> {
+        Box::pin(async move { script::next(&self.turns, &self.taken) })
+    }
+}

@@ -1,0 +1,297 @@
+//! What a model reads back, and what the application sees of it.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::call::{Address, Outcome};
+use crate::canon::{Canon, Doc, Domain, Hash, Limits};
+use crate::fault::{BoundKind, Executed, Fault, ToolError};
+use crate::id::{CallNo, ToolId};
+use crate::schema::Checker;
+use crate::spec::Vote;
+use crate::tool::{Block, Content, Output, Registered, Source};
+
+/// What the model reads back. There is exactly one for every proposal.
+///
+/// It is read like the [`Rendered`] outcome that it shares, so cloning it is cheap.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Reply(Arc<Rendered>);
+
+impl Deref for Reply {
+    type Target = Rendered;
+
+    fn deref(&self) -> &Rendered {
+        &self.0
+    }
+}
+
+/// What became of a call, as the model and the application read it.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Rendered {
+    /// The call's number within its run.
+    pub call: CallNo,
+    /// The proposal's id.
+    #[serde(rename = "call_id")]
+    pub id: Arc<str>,
+    /// The tool's canonical name, or the name as the model wrote it where there is no such tool.
+    #[serde(rename = "tool")]
+    pub name: Arc<str>,
+    /// The tool's name and version, where there is such a tool.
+    #[serde(rename = "tool_id")]
+    pub tool: Option<ToolId>,
+    /// Whether the call's effect happened.
+    pub executed: Executed,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// What the model reads.
+    pub content: Content,
+    /// What the tool returned, for the application.
+    pub value: Option<Canon>,
+    /// Why the call did not succeed.
+    pub fault: Option<Box<FaultView>>,
+    /// Where the result came from.
+    pub source: Source,
+    /// Whether the result votes to end the run.
+    pub stop: bool,
+    /// How that vote counts.
+    pub vote: Vote,
+    /// Large output that was put aside, by its hash.
+    pub artifacts: Vec<Hash>,
+    /// The hash of the canonical arguments, or of the raw text where they were refused.
+    pub args_hash: Hash,
+    /// The hash of the normalised result.
+    pub result_hash: Hash,
+    /// What the tool told only the host.
+    pub details: Option<Box<Value>>,
+    /// What the tool told the provider.
+    pub metadata: Option<Box<Value>>,
+    /// How long the attempt took. Outside the hashes that a replay compares.
+    pub elapsed_us: u64,
+}
+
+/// A fault as programs read it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FaultView {
+    /// Who acts next: `repair`, `denied`, `failed`, `exceeded`, `cancelled`, `in_doubt`, `bug`.
+    pub kind: &'static str,
+    /// A stable code.
+    pub code: Arc<str>,
+    /// The bound that was reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<BoundKind>,
+    /// Where that bound stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// How much was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<u64>,
+    /// The rule that denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Arc<str>>,
+    /// Whether an approval was needed and nobody could be asked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unasked: bool,
+    /// Whether it ended the run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fatal: bool,
+    /// What the tool chose to tell the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<Arc<str>>,
+    /// What the host reads.
+    pub message: Arc<str>,
+}
+
+impl FaultView {
+    fn new(fault: &Fault) -> FaultView {
+        let exceeded = if let Fault::Exceeded(exceeded) = fault { Some(exceeded) } else { None };
+        let denied = if let Fault::Denied(denied) = fault { Some(denied) } else { None };
+        FaultView {
+            kind: fault.kind(),
+            code: fault.code().into(),
+            bound: exceeded.map(|exceeded| exceeded.bound),
+            limit: exceeded.map(|exceeded| exceeded.limit),
+            used: exceeded.and_then(|exceeded| exceeded.used),
+            rule: denied.map(|denied| denied.rule.as_ref().into()),
+            unasked: denied.is_some_and(|denied| denied.unasked),
+            fatal: fault.is_fatal(),
+            told: fault.said().and_then(ToolError::chosen).map(Into::into),
+            message: fault.to_string().into(),
+        }
+    }
+}
+
+impl Reply {
+    /// The same reply, where something went wrong after it was made.
+    pub(crate) fn replaced_by(self, fault: Fault) -> Reply {
+        let normal = Normal::fault(fault);
+        let result_hash = normal.hash();
+        let Normal { executed, content, fault, source, .. } = normal;
+        let (is_error, stop) = (true, false);
+        let rest = Arc::unwrap_or_clone(self.0);
+        let replaced =
+            Rendered { executed, is_error, content, fault, source, result_hash, stop, ..rest };
+        Reply(Arc::new(replaced))
+    }
+
+    /// The same reply without its duration.
+    pub(crate) fn unstamped(&self) -> Reply {
+        Reply(Arc::new(Rendered { elapsed_us: 0, ..Rendered::clone(self) }))
+    }
+
+    /// The content as one text, as a model without content blocks reads it.
+    pub fn text(&self) -> String {
+        let lines = self.content.iter().map(|block| match block {
+            Block::Text { text } => text.clone(),
+            Block::Json { value } => value.as_str().to_owned(),
+            Block::Image { media_type, .. } => format!("[image: {media_type}]"),
+            Block::ResourceLink { uri, .. } => format!("[resource: {uri}]"),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Renders an outcome. The only constructor of a reply.
+pub(crate) fn render(to: Address, outcome: Outcome, elapsed_us: u64) -> Reply {
+    let Address { call, id, name, tool, args_hash } = to;
+    let result = match outcome {
+        Outcome::Done(output) => normalise(output, tool.as_deref()),
+        Outcome::Not(fault) => Normal::fault(fault),
+    };
+    let vote = tool.as_ref().map_or(Vote::Counting, |tool| tool.spec().effects.vote);
+    let tool = tool.map(|tool| tool.id().clone());
+    let result_hash = result.hash();
+    let Normal { executed, content, value, fault, source, stop, details, metadata, .. } = result;
+    Reply(Arc::new(Rendered {
+        call,
+        id,
+        name,
+        tool,
+        executed,
+        is_error: fault.is_some(),
+        content,
+        value,
+        fault,
+        source,
+        stop,
+        vote,
+        artifacts: Vec::new(),
+        args_hash,
+        result_hash,
+        details,
+        metadata,
+        elapsed_us,
+    }))
+}
+
+/// A result in normal form.
+struct Normal {
+    executed: Executed,
+    content: Content,
+    value: Option<Canon>,
+    /// The value with its sets in order, where its schema has any.
+    ordered: Option<Canon>,
+    fault: Option<Box<FaultView>>,
+    source: Source,
+    stop: bool,
+    details: Option<Box<Value>>,
+    metadata: Option<Box<Value>>,
+}
+
+impl Normal {
+    fn fault(fault: Fault) -> Normal {
+        let details = fault.said().and_then(|err| err.host_details().cloned()).map(Box::new);
+        Normal {
+            executed: fault.executed(),
+            content: Content::One([Block::text(fault.told())]),
+            value: None,
+            ordered: None,
+            fault: Some(Box::new(FaultView::new(&fault))),
+            source: Source::Error,
+            stop: false,
+            details,
+            metadata: None,
+        }
+    }
+
+    /// Over the value where there is one, else over what the model reads.
+    fn hash(&self) -> Hash {
+        match self.ordered.as_ref().or(self.value.as_ref()) {
+            Some(value) if self.fault.is_none() => {
+                Hash::of(Domain::Result, value.as_str().as_bytes())
+            }
+            _ => {
+                let content = Canon::of(&self.content);
+                let bytes = content.as_ref().map_or("", |content| content.as_str());
+                Hash::of(Domain::Result, bytes.as_bytes())
+            }
+        }
+    }
+}
+
+/// Checks a value against the tool's output schema and puts it into canonical form.
+fn normalise(output: Output, tool: Option<&Registered>) -> Normal {
+    let Output { value, content, details, metadata, stop, source } = output;
+    let Some(value) = value else {
+        return Normal {
+            executed: Executed::Executed,
+            content: Content::Many(content),
+            value: None,
+            ordered: None,
+            fault: None,
+            source,
+            stop,
+            details,
+            metadata,
+        };
+    };
+    let ordered = match tool.and_then(Registered::output) {
+        Some(checker) => match checked(checker, &value) {
+            Ok(ordered) => ordered,
+            // The application still sees the value; the model learns that it cannot be trusted.
+            Err(fault) => return Normal { value: Some(value), details, ..Normal::fault(fault) },
+        },
+        None => None,
+    };
+    let content = match content.is_empty() {
+        true => Content::One([shown(&value)]),
+        false => Content::Many(content),
+    };
+    Normal {
+        executed: Executed::Executed,
+        content,
+        value: Some(value),
+        ordered,
+        fault: None,
+        source,
+        stop,
+        details,
+        metadata,
+    }
+}
+
+/// Checks a value, and puts its sets in order where its schema has any.
+fn checked(checker: &Checker, value: &Canon) -> Result<Option<Canon>, Fault> {
+    let doc = Doc::read(value.as_str(), &Limits::RESULT);
+    let doc = doc.map_err(|err| unnormal("output.unreadable", &err))?;
+    checker.check(&doc).map_err(|mismatch| unnormal("output.invalid", &mismatch))?;
+    Ok(checker.sets().map(|sets| doc.canonical_with(sets)))
+}
+
+/// A string is shown as its text; everything else as canonical JSON.
+fn shown(value: &Canon) -> Block {
+    match value.as_str().starts_with('"') {
+        true => Block::text(value.parse::<String>().expect("a canonical string is a string")),
+        false => Block::Json { value: value.clone() },
+    }
+}
+
+fn unnormal(code: &'static str, why: &dyn std::fmt::Display) -> Fault {
+    let told = format!("executed, but the tool's output does not fit what it declared: {why}");
+    Fault::Failed(ToolError::tell(told).code(code))
+}

@@ -1,0 +1,188 @@
+//! What a tool says about itself: data, never code, but for its named hooks.
+
+mod bounds;
+mod effects;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use bounds::{Bound, Bounds, Retry};
+pub use effects::{Access, Determinism, Effects, Reach, Repeat, Vote};
+
+use crate::canon::Canon;
+use crate::fault::Repair;
+use crate::grant::{Grant, Need};
+
+/// The version of a tool that names none.
+pub const VERSION_DEFAULT: &str = "0.1.0";
+
+/// A tool's declaration. Only the name, the description and the input schema ever reach a model.
+///
+/// ```
+/// use tooltape::{Access, Spec};
+///
+/// let spec = Spec::new("add", "Adds two numbers.").access(Access::Pure).version("1.0.0");
+/// assert_eq!((spec.name.as_ref(), spec.version.as_ref()), ("add", "1.0.0"));
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Spec {
+    /// The name that the model calls. A [`Toolbox`](crate::Toolbox) checks it.
+    pub name: Arc<str>,
+    /// The version: a change of behaviour is a change of version.
+    pub version: Arc<str>,
+    /// What the tool does, for the model.
+    pub description: Arc<str>,
+    /// The schema of what the model sends.
+    pub input: Value,
+    /// The schema of what the tool returns, enforced where it is given.
+    pub output: Option<Value>,
+    /// What a call may do.
+    pub effects: Effects,
+    /// The grants that the tool takes, by type.
+    pub needs: Vec<Need>,
+    /// The capabilities with a scope that it needs, as `domain:action:scope`.
+    pub capabilities: Vec<String>,
+    /// How much a call may use.
+    pub bounds: Bounds,
+    /// How a failed attempt is repeated, where the effects permit it.
+    pub retry: Retry,
+    /// How its results may be shortened in a long conversation.
+    pub history: History,
+    /// What its errors look like.
+    pub errors: Errors,
+    /// What must be computed from arguments.
+    pub hooks: Hooks,
+}
+
+/// How a tool's results may be shortened in a long conversation. The tape keeps everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct History {
+    /// A later result for the same value of this argument replaces an earlier one.
+    pub dedupe_by: Option<String>,
+    /// The result may be summed up by this argument once it is old.
+    pub summarise_by: Option<String>,
+    /// The result may be cut to its head and tail once it is old.
+    pub compact: bool,
+    /// The result is never shortened.
+    pub pin: bool,
+}
+
+/// What a tool's errors look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Errors {
+    /// [`ToolError`](crate::ToolError)s, which say what happened and who acts next.
+    #[default]
+    Structured,
+    /// Plain text, of which the model learns only that the tool failed.
+    Text,
+}
+
+/// A typed input, read from canonical arguments.
+pub type Typed = Box<dyn Any + Send + Sync>;
+/// Reads and checks a typed input.
+pub type Read = Arc<dyn Fn(&Canon) -> Result<Typed, Repair> + Send + Sync>;
+
+/// What must be computed from arguments. No part of a tool's definition hash.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct Hooks {
+    /// Reads the arguments into the tool's own type and checks them, while the call is resolved.
+    pub read: Option<Read>,
+}
+
+impl Spec {
+    /// A declaration with cautious defaults: a write, not deterministic, never repeated.
+    pub fn new(name: impl Into<Arc<str>>, description: impl Into<Arc<str>>) -> Spec {
+        Spec {
+            name: name.into(),
+            version: VERSION_DEFAULT.into(),
+            description: description.into(),
+            input: serde_json::json!({ "type": "object", "properties": {} }),
+            output: None,
+            effects: Effects::default(),
+            needs: Vec::new(),
+            capabilities: Vec::new(),
+            bounds: Bounds::default(),
+            retry: Retry::default(),
+            history: History::default(),
+            errors: Errors::default(),
+            hooks: Hooks::default(),
+        }
+    }
+
+    /// Sets the version.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<Arc<str>>) -> Spec {
+        self.version = version.into();
+        self
+    }
+
+    /// Sets the schema of what the model sends. Tools made from functions have their own.
+    #[must_use]
+    pub fn input(mut self, schema: Value) -> Spec {
+        self.input = schema;
+        self
+    }
+
+    /// Sets the schema of what the tool returns.
+    #[must_use]
+    pub fn output(mut self, schema: Value) -> Spec {
+        self.output = Some(schema);
+        self
+    }
+
+    /// Sets what a call may do to the world, and leaves the other effects as they are.
+    #[must_use]
+    pub fn access(mut self, access: Access) -> Spec {
+        self.effects.access = access;
+        self
+    }
+
+    /// Sets all effects.
+    #[must_use]
+    pub fn effects(mut self, effects: Effects) -> Spec {
+        self.effects = effects;
+        self
+    }
+
+    /// Sets all bounds.
+    #[must_use]
+    pub fn bounds(mut self, bounds: Bounds) -> Spec {
+        self.bounds = bounds;
+        self
+    }
+
+    /// Sets how a failed attempt is repeated.
+    #[must_use]
+    pub fn retry(mut self, retry: Retry) -> Spec {
+        self.retry = retry;
+        self
+    }
+
+    /// Sets how results may be shortened in a long conversation.
+    #[must_use]
+    pub fn history(mut self, history: History) -> Spec {
+        self.history = history;
+        self
+    }
+
+    /// Adds a capability with a scope, such as `net:get:api.example.com`.
+    #[must_use]
+    pub fn needs(mut self, capability: impl Into<String>) -> Spec {
+        self.capabilities.push(capability.into());
+        self
+    }
+
+    /// Adds a grant that the tool takes.
+    #[must_use]
+    pub fn takes<G: Grant>(mut self) -> Spec {
+        self.needs.push(Need::of::<G>());
+        self
+    }
+}

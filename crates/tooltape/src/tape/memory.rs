@@ -1,0 +1,154 @@
+//! A tape in memory.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Ack, Append, Event, Head, Key, READ_RECORDS_MAX, Record, Tape, TapeError};
+use crate::id::{CallNo, RunId};
+use crate::tool::BoxFuture;
+
+/// A tape that lasts as long as its last clone. Clones share it.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// use tooltape::{MemoryTape, Proposal, Run, Toolbox, builtin};
+///
+/// let tape = MemoryTape::default();
+/// let toolbox = Toolbox::new(builtin::tools()).unwrap();
+/// let run = Run::new(&toolbox).tape(tape.clone());
+/// run.batch(vec![Proposal::new("c1", "hash", r#"{"text":""}"#)]).await.unwrap();
+/// assert!(tape.records(run.id()).len() >= 4);
+/// # });
+/// ```
+#[derive(Clone, Default)]
+pub struct MemoryTape(Arc<Mutex<BTreeMap<RunId, Reel>>>);
+
+#[derive(Default)]
+struct Reel {
+    /// The events, in blocks that are filled once and never moved.
+    blocks: Vec<Vec<Event>>,
+    /// When each of them was written.
+    stamps: Vec<u64>,
+    taken: Taken,
+    /// The chain as far as somebody has asked for it.
+    head: Option<Head>,
+}
+
+/// The least and the most events of a block; between them, a block doubles what there is.
+const BLOCK_EVENTS: (usize, usize) = (16, 4_096);
+
+impl MemoryTape {
+    /// All records of a run.
+    pub fn records(&self, run: RunId) -> Vec<Record> {
+        self.reels().get(&run).into_iter().flat_map(|reel| reel.records(run, 0)).collect()
+    }
+
+    /// The runs that have records, in the order of their ids.
+    pub fn runs(&self) -> Vec<RunId> {
+        self.reels().keys().copied().collect()
+    }
+
+    /// The head of a run. The chain is computed here, as far as it was not before.
+    pub fn head(&self, run: RunId) -> Result<Head, TapeError> {
+        let mut reels = self.reels();
+        let Some(reel) = reels.get_mut(&run) else { return Ok(Head::empty()) };
+        let head = reel.head.unwrap_or_else(Head::empty);
+        let new = reel.records(run, head.len);
+        let head = new.into_iter().try_fold(head, |head, record| head.then(&record))?;
+        reel.head = Some(head);
+        Ok(head)
+    }
+
+    fn reels(&self) -> MutexGuard<'_, BTreeMap<RunId, Reel>> {
+        // Each append is checked before anything is changed, so a panic leaves no half of one.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reel {
+    fn records(&self, run: RunId, from: u64) -> impl Iterator<Item = Record> {
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let events = self.blocks.iter().flatten().skip(from);
+        let events = (from as u64..).zip(events).zip(self.stamps.iter().skip(from));
+        events.map(move |((seq, event), at_us)| Record::new(run, seq, *at_us, event.clone()))
+    }
+
+    fn append(&mut self, append: Append<'_>) -> Result<(), TapeError> {
+        let found = self.stamps.len();
+        if append.after != found as u64 {
+            return Err(TapeError::Conflict { expected: append.after, found: found as u64 });
+        }
+        let keys = append.events.iter().filter_map(|event| event.key());
+        for (at, key) in keys.clone().enumerate() {
+            if !self.taken.take(key) {
+                keys.take(at).for_each(|earlier| self.taken.give_back(earlier));
+                return Err(TapeError::KeyTaken { key });
+            }
+        }
+        self.stamps.resize(found + append.events.len(), append.at_us);
+        self.block(append.events.len()).append(append.events);
+        Ok(())
+    }
+
+    /// The last block, or a new one if that has too little room.
+    fn block(&mut self, events: usize) -> &mut Vec<Event> {
+        let room = self.blocks.last().map_or(0, |block| block.capacity() - block.len());
+        if room < events || self.blocks.is_empty() {
+            let (least, most) = BLOCK_EVENTS;
+            let size = self.stamps.len().clamp(least, most).max(events);
+            self.blocks.push(Vec::with_capacity(size));
+        }
+        self.blocks.last_mut().expect("there is a last block now")
+    }
+}
+
+/// The keys that are taken: calls and attempts in order, by what became of them.
+///
+/// Most calls start and end in the order of their numbers, so that most keys go to the end.
+#[derive(Default)]
+struct Taken([Vec<(CallNo, u32)>; 3]);
+
+impl Taken {
+    /// Takes a key; false if it was taken already.
+    fn take(&mut self, key: Key) -> bool {
+        let (list, key) = place(key);
+        let list = &mut self.0[list];
+        let at = match list.last() {
+            Some(last) if key <= *last => list.binary_search(&key),
+            Some(_) | None => Err(list.len()),
+        };
+        at.map_err(|at| list.insert(at, key)).is_err()
+    }
+
+    fn give_back(&mut self, key: Key) {
+        let (list, key) = place(key);
+        self.0[list].retain(|taken| *taken != key);
+    }
+}
+
+/// The list of a key, and what stands there.
+fn place(key: Key) -> (usize, (CallNo, u32)) {
+    match key {
+        Key::Started(call, attempt) => (0, (call, attempt)),
+        Key::Settled(call) => (1, (call, 0)),
+        Key::Answered(call) => (2, (call, 0)),
+    }
+}
+
+impl Tape for MemoryTape {
+    fn append(&self, append: Append<'_>) -> Ack {
+        Ack::Now(self.reels().entry(append.run).or_default().append(append))
+    }
+
+    fn read(
+        &self,
+        run: RunId,
+        from: u64,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, TapeError>> {
+        let reels = self.reels();
+        let records = reels.get(&run).into_iter().flat_map(|reel| reel.records(run, from));
+        let records = records.take(most.min(READ_RECORDS_MAX)).collect();
+        Box::pin(async move { Ok(records) })
+    }
+}

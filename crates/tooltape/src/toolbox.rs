@@ -1,0 +1,205 @@
+//! All the tools a program has, and the ones it offers this turn.
+
+mod repair;
+mod resolve;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+pub use repair::Repairs;
+pub(crate) use resolve::Reading;
+pub use resolve::SHOWN_BYTES_MAX;
+
+use crate::call::{Proposal, Resolved};
+use crate::fault::Repair;
+use crate::id::Name;
+use crate::spec::Spec;
+use crate::tool::{RegisterError, Registered, Tool};
+
+/// Every tool, by name, in the order of registration.
+///
+/// ```
+/// use tooltape::{Toolbox, builtin};
+///
+/// let mut toolbox = Toolbox::new(builtin::tools()).unwrap();
+/// assert_eq!(toolbox.names().collect::<Vec<_>>(), ["echo", "hash"]);
+/// assert!(toolbox.remove("echo"));
+/// assert!(toolbox.get("echo").is_none());
+/// ```
+#[derive(Clone, Default)]
+pub struct Toolbox(Arc<Shelf>);
+
+/// The tools of one moment. Offers share it, so it is copied when it changes.
+#[derive(Clone, Default)]
+struct Shelf {
+    tools: Vec<Arc<Registered>>,
+    by_name: HashMap<Name, usize>,
+    aliases: Vec<Alias>,
+}
+
+#[derive(Clone)]
+struct Alias {
+    provider: Arc<str>,
+    alias: Name,
+    name: Name,
+}
+
+impl Toolbox {
+    /// Checks and gathers tools. Two tools of one name are an error, never an override.
+    pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Toolbox, RegisterError> {
+        let mut toolbox = Toolbox::default();
+        tools.into_iter().try_for_each(|tool| toolbox.add(tool))?;
+        Ok(toolbox)
+    }
+
+    /// Adds a tool behind the others. Offers already made do not change.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegisterError> {
+        let registered = Arc::new(Registered::new(tool)?);
+        let name = registered.id().name().clone();
+        if let Some(taken_by) = self.owner(&name) {
+            return Err(match self.get(name.as_str()) {
+                Some(first) => RegisterError::Duplicate {
+                    name,
+                    first: first.id().clone(),
+                    second: registered.id().clone(),
+                },
+                None => RegisterError::AliasTaken { alias: name.clone(), tool: name, taken_by },
+            });
+        }
+        let shelf = Arc::make_mut(&mut self.0);
+        shelf.by_name.insert(name, shelf.tools.len());
+        shelf.tools.push(registered);
+        Ok(())
+    }
+
+    /// Removes a tool and its aliases; the others keep their order. Says whether it was there.
+    pub fn remove(&mut self, name: &str) -> bool {
+        if !self.0.by_name.contains_key(name) {
+            return false;
+        }
+        let shelf = Arc::make_mut(&mut self.0);
+        shelf.tools.retain(|tool| tool.id().name().as_str() != name);
+        shelf.aliases.retain(|alias| alias.name.as_str() != name);
+        let places = shelf.tools.iter().enumerate();
+        shelf.by_name = places.map(|(at, tool)| (tool.id().name().clone(), at)).collect();
+        true
+    }
+
+    /// Gives a tool another name for one provider. Events and stores keep the canonical name.
+    pub fn alias(&mut self, provider: &str, name: &str, alias: &str) -> Result<(), RegisterError> {
+        let alias = Name::new(alias)?;
+        let Some(tool) = self.get(name) else {
+            return Err(RegisterError::Unknown { name: name.into() });
+        };
+        let tool = tool.id().name().clone();
+        match self.owner(&alias) {
+            Some(taken_by) => Err(RegisterError::AliasTaken { alias, tool, taken_by }),
+            None => {
+                let provider = provider.into();
+                Arc::make_mut(&mut self.0).aliases.push(Alias { provider, alias, name: tool });
+                Ok(())
+            }
+        }
+    }
+
+    /// Who has this name, as its own or as an alias.
+    fn owner(&self, name: &Name) -> Option<Name> {
+        if self.0.by_name.contains_key(name) {
+            return Some(name.clone());
+        }
+        let alias = self.0.aliases.iter().find(|alias| alias.alias == *name)?;
+        Some(alias.name.clone())
+    }
+
+    /// The tool of exactly this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Registered>> {
+        self.0.get(name)
+    }
+
+    /// All names, in the order of registration.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.tools.iter().map(|tool| tool.id().name().as_str())
+    }
+
+    /// All tools, in the order of registration.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<Registered>> {
+        self.0.tools.iter()
+    }
+
+    /// The tools to advertise this turn. Only an offer resolves a call, and a gate that keeps
+    /// nothing offers nothing.
+    pub fn offer(&self, gate: impl Fn(&Spec) -> bool) -> Offer {
+        let kept = |tool: &&Arc<Registered>| gate(tool.spec());
+        let names = self.0.tools.iter().filter(kept).map(|tool| tool.id().name().clone());
+        Offer { shelf: self.0.clone(), shown: Some(Arc::new(names.collect())) }
+    }
+
+    /// An offer of every tool.
+    pub fn offer_all(&self) -> Offer {
+        Offer { shelf: self.0.clone(), shown: None }
+    }
+}
+
+// A reader of a failed assertion wants the names.
+impl fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.tools().map(|tool| tool.id())).finish()
+    }
+}
+
+impl fmt::Debug for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.tools().map(|tool| tool.id())).finish()
+    }
+}
+
+impl Shelf {
+    fn get(&self, name: &str) -> Option<&Arc<Registered>> {
+        self.by_name.get(name).map(|at| &self.tools[*at])
+    }
+}
+
+/// The tools that one model turn was told about. It never changes, so a late call resolves against
+/// what the model was shown.
+#[derive(Clone)]
+pub struct Offer {
+    shelf: Arc<Shelf>,
+    /// The names that are shown; `None` where all are.
+    shown: Option<Arc<HashSet<Name>>>,
+}
+
+impl Offer {
+    /// The offered tools, in the order of registration.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<Registered>> {
+        self.shelf.tools.iter().filter(|tool| self.shows(tool.id().name()))
+    }
+
+    /// The name under which a provider is told about a tool: its alias, or its own.
+    pub fn name_for<'a>(&'a self, provider: &str, name: &'a str) -> &'a str {
+        let mut aliases = self.shelf.aliases.iter();
+        let alias = aliases.find(|it| &*it.provider == provider && it.name.as_str() == name);
+        alias.map_or(name, |alias| alias.alias.as_str())
+    }
+
+    fn shows(&self, name: &Name) -> bool {
+        self.shown.as_ref().is_none_or(|shown| shown.contains(name))
+    }
+
+    /// The tool that a model means by this name or alias, if there is one at all.
+    pub(crate) fn find(&self, name: &str) -> Option<&Arc<Registered>> {
+        self.shelf.get(name).or_else(|| {
+            let alias = self.shelf.aliases.iter().find(|alias| alias.alias.as_str() == name)?;
+            self.shelf.get(alias.name.as_str())
+        })
+    }
+
+    /// Turns an untrusted proposal into a call, or says what the model must mend.
+    pub(crate) fn resolve(
+        &self,
+        proposal: &Proposal,
+        reading: &Reading,
+    ) -> Result<Resolved, Repair> {
+        resolve::resolve(self, proposal, reading)
+    }
+}

@@ -1,1 +1,0 @@
-//! The canonical form, the strict reader and the hashes.

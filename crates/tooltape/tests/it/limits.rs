@@ -1,0 +1,73 @@
+//! Every limit that has a name is in the table of `docs/limits.md`, with its value.
+
+use std::fmt::Write;
+
+use expect_test::expect_file;
+use tooltape::{Limits, Retry, RunLimits, limits::*};
+
+#[test]
+fn every_named_limit_is_in_the_table_with_its_value() {
+    let RunLimits { wall, batch_calls, run_calls, depth, arguments, .. } = RunLimits::default();
+    let Retry { attempts, pause_ms, pause_ms_max } = Retry::default();
+    let Limits { bytes, depth: argument_depth, nodes, integer_digits, .. } = arguments;
+    let rows: [(&str, String, &str); 38] = [
+        ("ARGUMENT_BYTES_MAX", bytes.to_string(), "bytes of a call's arguments"),
+        ("DEPTH_MAX", argument_depth.to_string(), "nesting of arguments"),
+        ("NODES_MAX", nodes.to_string(), "values in arguments"),
+        ("INTEGER_DIGITS_MAX", integer_digits.to_string(), "digits of an exact integer"),
+        ("RESULT_BYTES_MAX", RESULT_BYTES_MAX.to_string(), "bytes of a tool's result"),
+        ("NAME_BYTES_MAX", NAME_BYTES_MAX.to_string(), "bytes of a tool's name"),
+        ("VERSION_BYTES_MAX", VERSION_BYTES_MAX.to_string(), "bytes of a tool's version"),
+        ("TOLD_BYTES_MAX", TOLD_BYTES_MAX.to_string(), "bytes that a model reads of a fault"),
+        ("SHOWN_BYTES_MAX", SHOWN_BYTES_MAX.to_string(), "bytes of its text shown back to a model"),
+        ("NAME_KEPT_BYTES_MAX", NAME_KEPT_BYTES_MAX.to_string(), "bytes kept of an unknown name"),
+        ("PROGRESS_BYTES_MAX", PROGRESS_BYTES_MAX.to_string(), "bytes of a progress message"),
+        ("NOTES_MAX", NOTES_MAX.to_string(), "progress messages and events of a call"),
+        ("READ_RECORDS_MAX", READ_RECORDS_MAX.to_string(), "records that one read returns"),
+        ("WALL_DEFAULT", format!("{wall:?}"), "wall time of an attempt"),
+        ("BATCH_CALLS_DEFAULT", batch_calls.to_string(), "calls of a batch that are executed"),
+        ("RUN_CALLS_DEFAULT", run_calls.to_string(), "calls of a run that are executed"),
+        ("DEPTH_DEFAULT", depth.to_string(), "nesting of runs"),
+        ("TURNS_DEFAULT", TURNS_DEFAULT.to_string(), "turns of a model for one question"),
+        (
+            "Retry::attempts",
+            attempts.to_string(),
+            "attempts at a call, where its tool says no more",
+        ),
+        ("Retry::pause_ms", pause_ms.to_string(), "ms before the second attempt"),
+        ("Retry::pause_ms_max", pause_ms_max.to_string(), "ms between attempts at most"),
+        ("PROBLEMS_MAX", PROBLEMS_MAX.to_string(), "problems that one reply names"),
+        ("ALLOWED_MAX", ALLOWED_MAX.to_string(), "allowed values that a problem names"),
+        ("EXCERPT_BYTES_MAX", EXCERPT_BYTES_MAX.to_string(), "bytes of a value in a problem"),
+        (
+            "POINTER_BYTES_MAX",
+            POINTER_BYTES_MAX.to_string(),
+            "bytes of a JSON pointer in a problem",
+        ),
+        ("MISMATCH_BYTES_MAX", MISMATCH_BYTES_MAX.to_string(), "bytes of all problems together"),
+        ("NEAREST_WORDS_MAX", NEAREST_WORDS_MAX.to_string(), "words looked at for a suggestion"),
+        ("NEAREST_CHARS_MAX", NEAREST_CHARS_MAX.to_string(), "characters of such a word"),
+        ("SCHEMA_BYTES_MAX", SCHEMA_BYTES_MAX.to_string(), "bytes of a schema"),
+        ("SCHEMA_DEPTH_MAX", SCHEMA_DEPTH_MAX.to_string(), "nesting of a schema"),
+        ("SCHEMA_VALUES_MAX", SCHEMA_VALUES_MAX.to_string(), "values in a schema"),
+        ("SCHEMA_PATTERNS_MAX", SCHEMA_PATTERNS_MAX.to_string(), "patterns in a schema"),
+        ("PATTERN_BYTES_MAX", PATTERN_BYTES_MAX.to_string(), "bytes of a pattern"),
+        (
+            "SCHEMA_WIDTH_MAX",
+            SCHEMA_WIDTH_MAX.to_string(),
+            "subschemas that one value meets at once",
+        ),
+        ("SCHEMA_CHAIN_MAX", SCHEMA_CHAIN_MAX.to_string(), "subschemas that follow one another"),
+        ("SCHEMA_NAMES_MAX", SCHEMA_NAMES_MAX.to_string(), "names in one list of a schema"),
+        ("CHECK_STEPS_MIN", CHECK_STEPS_MIN.to_string(), "steps that any check may take"),
+        ("CHECK_STEPS_PER_BYTE", CHECK_STEPS_PER_BYTE.to_string(), "more steps per byte checked"),
+    ];
+    let mut page = String::from(
+        "# Limits\n\nEverything has a limit with a name. A test holds this table to the code.\n\n\
+         | limit | default | of what |\n|---|---|---|\n",
+    );
+    for (name, value, what) in rows {
+        writeln!(page, "| `{name}` | {value} | {what} |").unwrap();
+    }
+    expect_file!["../../../../docs/limits.md"].assert_eq(&page);
+}

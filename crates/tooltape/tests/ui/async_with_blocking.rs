@@ -1,0 +1,11 @@
+use tooltape::{Empty, ToolError, tool};
+
+/// Sums up.
+#[tool(Pure, blocking)]
+async fn sum(_: Empty) -> Result<u64, ToolError> {
+    Ok(0)
+}
+
+fn main() {
+    let _ = tooltape::tools![sum];
+}
