@@ -1,0 +1,18 @@
+//! What is measured, how, and what it is held against.
+
+mod cpu;
+mod race;
+mod subject;
+mod corpus;
+pub mod dispatch;
+pub mod batch;
+pub mod schema;
+pub mod canon;
+pub mod agent;
+mod figure;
+
+pub use corpus::{Customer, Item, Order, Orders, Shipping, order, orders, text};
+pub use cpu::{Stopwatch, Time};
+pub use figure::{BOARD, Benchmark, Better, Entry, Figure, settle};
+pub use race::{Effort, Lane, Measured, Racer, median, race};
+pub use subject::{ADD_TEXT, Add, Subject, add, direct, toolbox};
