@@ -29,7 +29,7 @@ pub(crate) async fn show(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
             Event::Turn(turn) => {
                 writeln!(out, "model: {}", turn.text.as_deref().unwrap_or_default())?;
             }
-            Event::Proposed { name, arguments, .. } => writeln!(out, "  {name} {arguments}")?,
+            Event::Proposed(facts) => writeln!(out, "  {} {}", facts.name, facts.arguments)?,
             Event::Settled(reply) => writeln!(out, "    => {}", reply.text())?,
             _ => {}
         }

@@ -56,7 +56,7 @@ pub(crate) async fn show(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
 
 fn told(event: &Event) -> String {
     match event {
-        Event::Proposed { name, arguments, .. } => format!("proposed {name} {arguments}"),
+        Event::Proposed(facts) => format!("proposed {} {}", facts.name, facts.arguments),
         Event::Judged { verdict, rule, .. } => format!("judged: {verdict}, by rule `{rule}`"),
         Event::Started { attempt, .. } => format!("started attempt {attempt}"),
         Event::State { value, .. } => format!("changed the state to {value}"),

@@ -84,6 +84,21 @@ pub(crate) struct ToolsTable {
     pub(crate) allow: Option<Vec<String>>,
     /// Tools that there are not, whatever `allow` says. The lists of all layers add up.
     pub(crate) disable: Option<Vec<String>>,
+    /// Tools whose writes may overlap those of other tools of this list, and their own.
+    pub(crate) promote: Option<Vec<String>>,
+    /// What the calls of a tool touch, by its name, whatever the tool itself says.
+    pub(crate) touches: Option<BTreeMap<String, TouchesTable>>,
+}
+
+/// What the calls of a tool touch, as keys such as `db:customers/{id}`: a domain and a path, in
+/// which `{id}` stands for the top-level argument `id`. A key covers what is below it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct TouchesTable {
+    /// What a call writes. A tool that writes must have it; an empty list means nothing.
+    pub(crate) writes: Option<Vec<String>>,
+    /// What a call reads and does not write.
+    pub(crate) reads: Option<Vec<String>>,
 }
 
 /// Who may do what.

@@ -9,6 +9,7 @@ use crate::config::{Found, Layers, Rank};
 use crate::exit::Exit;
 use crate::policy::Stated;
 use crate::report::{Problem, Result};
+use crate::touches;
 use crate::workspace::{self, Copying, Opened};
 
 /// Hands a run something that the program's tools need.
@@ -34,7 +35,9 @@ impl Host {
         own: impl IntoIterator<Item = Arc<dyn Tool>>,
         grants: Vec<GrantTo>,
     ) -> Result<Host> {
-        let tools = tooltape::builtin::tools().into_iter().chain(tooltape_kit::tools()).chain(own);
+        let builtin = tooltape::builtin::tools().into_iter();
+        let builtin = builtin.chain([tooltape::builtin::read_artifact()]);
+        let tools = builtin.chain(tooltape_kit::tools()).chain(own);
         let tools = Toolbox::new(tools).map_err(|err| {
             Problem::new(Exit::Unexpected, "tool.refused", err.to_string())
                 .hint("mend the tool's declaration in the program that brings it")
@@ -58,6 +61,7 @@ impl Host {
             self.check_named(&disabled)?;
             toolbox.remove(disabled.value);
         }
+        touches::apply(layers, &self.tools, &mut toolbox)?;
         Ok(toolbox)
     }
 

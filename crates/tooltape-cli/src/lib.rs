@@ -30,6 +30,7 @@ mod args;
 mod arguments;
 mod config;
 mod policy;
+mod touches;
 mod copy;
 mod workspace;
 mod host;

@@ -78,6 +78,18 @@ fn provider_findings(toolbox: &Toolbox, dialects: &[Dialect]) -> Vec<Finding> {
     findings
 }
 
+/// The place that a message names, and the keyword at that place.
+fn place(message: &str) -> String {
+    let quoted = || message.split('`').skip(1).step_by(2);
+    let Some(place) = quoted().find(|part| part.starts_with(['#', '/'])) else {
+        return String::new();
+    };
+    match quoted().next() {
+        Some(keyword) if keyword != place => format!("{place}/{keyword}"),
+        Some(_) | None => place.to_owned(),
+    }
+}
+
 impl Finding {
     fn new(
         level: Level,
@@ -91,8 +103,8 @@ impl Finding {
             Level::Warning => "warning",
             Level::Error => "error",
         };
-        let place = message.split('`').find(|part| part.starts_with(['#', '/'])).unwrap_or("");
-        let id = [code, tool.unwrap_or("*"), place].join(":").trim_end_matches(':').to_owned();
+        let id = [code, tool.unwrap_or("*"), &place(&message)].join(":");
+        let id = id.trim_end_matches(':').to_owned();
         let (tool, providers) = (tool.map(str::to_owned), Vec::new());
         Finding { id, code, severity, tool, providers, message, hint, level }
     }

@@ -120,12 +120,12 @@ impl Inner {
                 self.out.say(&format!("{} {asked}", paint(STRONG, "asked")));
             }
             Event::Turn(turn) => self.tell_turn(turn),
-            Event::Proposed { call, arguments, .. } => {
-                let told = Told { arguments: arguments.clone(), judged: None };
-                self.state().calls.insert(*call, told);
+            Event::Proposed(facts) => {
+                let told = Told { arguments: facts.arguments.clone(), judged: None };
+                self.state().calls.insert(facts.call, told);
             }
-            Event::Judged { call, verdict, rule, .. } => {
-                if let Some(told) = self.state().calls.get_mut(call) {
+            Event::Judged { facts, verdict, rule } => {
+                if let Some(told) = self.state().calls.get_mut(&facts.call) {
                     told.judged = Some(format!("{verdict} by {}", escape::line(rule)));
                 }
             }
@@ -138,6 +138,15 @@ impl Inner {
             Event::Progress { call, text } => {
                 let text = escape::clipped(text, SAID_CHARS);
                 self.out.say(&paint(FAINT, format!("  … {call} {text}")));
+            }
+            Event::Retried { call, attempt, message, pause_ms, .. } => {
+                let why = escape::clipped(message, SAID_CHARS);
+                let line =
+                    format!("  … {call} attempt {attempt}: {why}; again after {pause_ms} ms");
+                self.out.say(&paint(FAINT, line));
+            }
+            Event::Abandoned { call, .. } => {
+                self.out.say(&paint(FAINT, format!("  … {call} was given up; its thread goes on")));
             }
             Event::Settled(reply) => self.tell_settled(reply),
             // Tools, states and named events are for programs, and the command tells the ends.

@@ -1,7 +1,9 @@
 //! A reply that is an error, as the command reports it.
 
 use tooltape::limits::SHOWN_BYTES_MAX;
-use tooltape::{BoundKind, Doc, Executed, FaultView, Limits, Node, Proposal, Reply, Toolbox};
+use tooltape::{
+    BoundKind, Doc, Executed, FaultKind, FaultView, Limits, Node, Proposal, Reply, Toolbox,
+};
 
 use crate::exit::Exit;
 use crate::host::Host;
@@ -44,19 +46,21 @@ pub(crate) fn problem(
 }
 
 fn class(fault: &FaultView, cause: Option<Cause>) -> (Exit, String) {
-    let is_time = matches!(fault.bound, Some(BoundKind::Wall | BoundKind::Idle));
+    let is_time = fault.bound.is_some_and(BoundKind::is_time);
     let code = fault.code.to_string();
     let exit = match (fault.kind, cause) {
         // The question was withdrawn.
-        ("denied", Some(Cause::Interrupt)) => Exit::Interrupted,
-        ("denied", _) if fault.unasked => return (Exit::Unasked, "approval.needed".to_owned()),
-        ("denied", _) => Exit::Denied,
-        ("repair", _) if code.starts_with("tool.") => Exit::Failed,
-        ("repair", _) => Exit::Arguments,
-        ("exceeded", _) if is_time => Exit::Timeout,
-        ("cancelled", Some(Cause::Timeout)) => Exit::Timeout,
-        ("cancelled", Some(Cause::Interrupt)) => Exit::Interrupted,
-        ("bug", _) => Exit::Unexpected,
+        (FaultKind::Denied, Some(Cause::Interrupt)) => Exit::Interrupted,
+        (FaultKind::Denied, _) if fault.unasked => {
+            return (Exit::Unasked, "approval.needed".to_owned());
+        }
+        (FaultKind::Denied, _) => Exit::Denied,
+        (FaultKind::Repair, _) if code.starts_with("tool.") => Exit::Failed,
+        (FaultKind::Repair, _) => Exit::Arguments,
+        (FaultKind::Exceeded, _) if is_time => Exit::Timeout,
+        (FaultKind::Cancelled, Some(Cause::Timeout)) => Exit::Timeout,
+        (FaultKind::Cancelled, Some(Cause::Interrupt)) => Exit::Interrupted,
+        (FaultKind::Bug, _) => Exit::Unexpected,
         _ => Exit::Failed,
     };
     (exit, code)

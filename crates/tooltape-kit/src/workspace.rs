@@ -3,6 +3,7 @@
 #[cfg(not(unix))]
 mod elsewhere;
 mod error;
+mod footprint;
 mod list;
 mod original;
 mod path;

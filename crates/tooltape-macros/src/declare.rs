@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, Ident, LitBool, LitStr, Result, Token, Type, parenthesized};
+use syn::{Error, Expr, Ident, LitBool, LitStr, Path, Result, Token, Type, parenthesized};
 
 /// What a tool declares, as statements on a `spec`.
 #[derive(Default)]
@@ -12,11 +12,14 @@ pub(crate) struct Declared {
     pub(crate) name: Option<String>,
     pub(crate) blocking: bool,
     pub(crate) pure: bool,
+    /// The function that says what a call touches.
+    pub(crate) touches: Option<Path>,
     pub(crate) steps: Vec<TokenStream>,
 }
 
 const ACCESSES: [&str; 3] = ["Pure", "Read", "Write"];
-const OWN: [&str; 6] = ["blocking", "name", "version", "output", "needs", "workspace_root"];
+const OWN: [&str; 7] =
+    ["blocking", "name", "version", "output", "needs", "touches", "workspace_root"];
 const FLAGS: [&str; 9] = [
     "filesystem",
     "process",
@@ -74,7 +77,7 @@ impl Declared {
             "Write" => quote! { #spec.effects.access = ::tooltape::Access::Write; },
             "blocking" => {
                 self.blocking = true;
-                return Ok(());
+                quote! { #spec.blocking = true; }
             }
             "name" => {
                 self.name = Some(text(input)?.value());
@@ -92,6 +95,12 @@ impl Declared {
             "needs" => {
                 let scopes = capabilities(input)?;
                 quote! { #(#spec = #spec.needs(#scopes);)* }
+            }
+            "touches" if self.pure => return Err(untouching(key)),
+            "touches" => {
+                input.parse::<Token![=]>()?;
+                self.touches = Some(input.parse()?);
+                return Ok(());
             }
             "workspace_root" => {
                 let root = text(input)?;
@@ -148,6 +157,12 @@ fn misplaced(access: &Ident, first: &Ident) -> Error {
         false => format!("the access stands first: write `#[tool({access}, {first}, ..)]`"),
     };
     Error::new(access.span(), message)
+}
+
+fn untouching(key: &Ident) -> Error {
+    let message =
+        "a `Pure` tool touches nothing: leave out `touches`, or declare `Read` or `Write`";
+    Error::new(key.span(), message)
 }
 
 fn unknown(key: &Ident) -> Error {

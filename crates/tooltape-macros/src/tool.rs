@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Ident, ItemFn, ReturnType, Type};
+use syn::{Attribute, Error, Ident, ItemFn, Path, ReturnType, Type};
 
 use crate::declare::Declared;
 use crate::signature::{self, Signature};
@@ -84,6 +84,7 @@ fn body(function: &ItemFn, declared: &Declared, signature: &Signature<'_>) -> To
     let harmless = grants.iter().filter(|_| known).map(|ty| harmless(ty));
     let sent = proof("sent", input);
     let returned = returned(function);
+    let touches = declared.touches.as_ref().map(|path| touches(path, input));
     let call = call(function, declared, &held);
     quote_spanned! { Span::mixed_site() =>
         #(#harmless)*
@@ -91,10 +92,21 @@ fn body(function: &ItemFn, declared: &Declared, signature: &Signature<'_>) -> To
         let mut spec = ::tooltape::Spec::new(#name, #doc);
         #(#steps)*
         let sent = #sent;
+        #touches
         #(let #held = #granted;)*
         let returned = #returned;
         let (needs, errors) = (::std::vec![#(#held.need),*], returned.errors());
         ::tooltape::__private::declared(spec, sent, needs, errors, move |input, grants| #call)
+    }
+}
+
+/// Hands over the function that says what a call touches; a wrong type is reported at its name.
+fn touches(path: &Path, input: &Type) -> TokenStream {
+    let name = quote!(#path).to_string().replace(' ', "");
+    let at = Span::mixed_site().located_at(path.span());
+    quote_spanned! { at =>
+        let touches: fn(&#input) -> ::tooltape::Footprint = #path;
+        let spec = sent.touching(spec, #name, touches);
     }
 }
 
@@ -111,7 +123,7 @@ fn call(function: &ItemFn, declared: &Declared, held: &[Ident]) -> TokenStream {
         },
         true => quote_spanned! { at => {
             #(let #held = (#held.take)(grants);)*
-            returned.of_blocking(move || #ident #turbofish (input, #(#held),*))
+            returned.of_blocking(grants, move || #ident #turbofish (input, #(#held),*))
         }},
     }
 }

@@ -1,9 +1,12 @@
-//! Tools that need nothing from the host: `echo` and `hash`.
+//! Tools that need nothing from the host: `echo`, `hash` and `read_artifact`.
+
+mod read_artifact;
 
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+pub use read_artifact::{PAGE_BYTES_MAX, read_artifact};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,7 +14,7 @@ use crate::fault::ToolError;
 use crate::spec::{Determinism, Effects, Spec};
 use crate::tool::{Input, Tool, schema_of, tool_fn};
 
-/// The tools that need nothing from the host: `echo@1.0.0` and `hash@1.0.0`.
+/// The tools that need nothing but their input: `echo@1.0.0` and `hash@1.0.0`.
 pub fn tools() -> [Arc<dyn Tool>; 2] {
     let effects = Effects { determinism: Determinism::Deterministic, ..Effects::pure() };
     let spec = |name: &str, description: &str| {

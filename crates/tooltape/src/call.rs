@@ -1,11 +1,12 @@
 //! The life of a call, as types: what was proposed, and what became of the proposal.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::canon::{Canon, Domain, Hash};
-use crate::fault::Fault;
+use crate::fault::{Fault, ToolError, clip};
 use crate::id::{CallNo, ToolId};
-use crate::spec::{Spec, Typed};
+use crate::spec::{Footprint, Spec, Typed};
 use crate::tool::{Args, Output, Registered};
 
 /// What a model asked for. Nothing in it is trusted, not even that it is JSON.
@@ -37,6 +38,21 @@ pub enum Arguments {
         /// Why it could not be parsed.
         error: String,
     },
+}
+
+/// A text, or as much of it as is kept.
+#[inline]
+pub(crate) fn kept(text: Arc<str>, bytes: usize) -> Arc<str> {
+    if text.len() <= bytes { text } else { clip(text.to_string(), bytes).into() }
+}
+
+impl Arguments {
+    /// The text, parsed or not.
+    pub(crate) fn into_text(self) -> Arc<str> {
+        match self {
+            Arguments::Text(text) | Arguments::Unparsed { raw: text, .. } => text,
+        }
+    }
 }
 
 impl Proposal {
@@ -85,19 +101,60 @@ impl Proposal {
     }
 }
 
-/// A proposal that named an offered tool and fitted its schema. Only an offer makes one.
-pub struct Call {
-    no: CallNo,
-    id: Arc<str>,
-    name: Arc<str>,
-    registered: Arc<Registered>,
-    args: Canon,
-    args_hash: Hash,
-    typed: Option<Typed>,
-    repairs: Vec<RepairStep>,
+/// What is known of a call, whatever became of it. Its events and its reply share it.
+#[non_exhaustive]
+pub struct Facts {
+    /// The call's number within its run.
+    pub call: CallNo,
+    /// The proposal's id.
+    pub id: Arc<str>,
+    /// The tool's canonical name, or the name as the model wrote it where there is no such tool.
+    pub name: Arc<str>,
+    /// The arguments as the model wrote them.
+    pub arguments: Arc<str>,
+    /// The hash of the canonical arguments, or of the raw text where they were refused.
+    pub args_hash: Hash,
+    /// The canonical arguments, where they were not refused.
+    pub args: Option<Canon>,
+    /// What was changed before the arguments were hashed.
+    pub repairs: Vec<RepairStep>,
+    pub(crate) registered: Option<Arc<Registered>>,
 }
 
-/// A change that a run's repair policy made to arguments, before they were hashed.
+impl Facts {
+    /// The tool's name and version, where there is such a tool.
+    pub fn tool(&self) -> Option<&ToolId> {
+        self.registered.as_ref().map(|registered| registered.id())
+    }
+
+    /// The hash of the tool's definition, where there is such a tool.
+    pub fn definition(&self) -> Option<Hash> {
+        self.registered.as_ref().map(|registered| registered.definition())
+    }
+}
+
+impl fmt::Debug for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Facts")
+            .field("call", &self.call)
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("tool", &self.tool())
+            .field("arguments", &self.arguments)
+            .field("args_hash", &self.args_hash)
+            .field("repairs", &self.repairs)
+            .finish()
+    }
+}
+
+/// A proposal that named an offered tool and fitted its schema. Only an offer makes one.
+pub struct Call {
+    facts: Arc<Facts>,
+    typed: Option<Typed>,
+}
+
+/// A change that was made to arguments before they were hashed, by the run's repair policy or by a
+/// hook of its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RepairStep {
@@ -109,15 +166,8 @@ pub enum RepairStep {
     NumericString,
     /// Nothing at all became `{}`, for a tool that changes something.
     Empty,
-}
-
-/// Which call of which tool a reply is for.
-pub(crate) struct Address {
-    pub(crate) call: CallNo,
-    pub(crate) id: Arc<str>,
-    pub(crate) name: Arc<str>,
-    pub(crate) tool: Option<Arc<Registered>>,
-    pub(crate) args_hash: Hash,
+    /// A prepare hook of the host changed the arguments.
+    Prepared,
 }
 
 /// What resolving found out about a proposal. Only an offer makes one.
@@ -129,76 +179,95 @@ pub(crate) struct Resolved {
 }
 
 impl Call {
-    /// Boxed, because it is handed on from stage to stage.
-    pub(crate) fn new(no: CallNo, proposal: &Proposal, resolved: Resolved) -> Box<Call> {
+    /// The call that a proposal resolved to. Of its arguments as written, so many bytes are kept.
+    #[inline]
+    pub(crate) fn new(call: CallNo, proposal: Proposal, resolved: Resolved, bytes: usize) -> Call {
         let Resolved { registered, args, typed, repairs } = resolved;
-        let id = proposal.id.clone();
-        let name = match &*proposal.name == registered.id().name().as_str() {
-            true => proposal.name.clone(),
-            false => registered.id().name().as_str().into(),
+        let name = registered.id().name();
+        let facts = Facts {
+            call,
+            id: proposal.id,
+            name: if *proposal.name == *name.as_str() { proposal.name } else { name.to_arc() },
+            arguments: kept(proposal.arguments.into_text(), bytes),
+            args_hash: Hash::of(Domain::Arguments, args.as_str().as_bytes()),
+            args: Some(args),
+            repairs,
+            registered: Some(registered),
         };
-        let args_hash = Hash::of(Domain::Arguments, args.as_str().as_bytes());
-        Box::new(Call { no, id, name, registered, args, args_hash, typed, repairs })
+        Call { facts: Arc::new(facts), typed }
     }
 
-    /// What the reply is for, once nothing more can happen to the call.
-    pub(crate) fn into_address(self) -> Address {
-        let Call { no: call, id, name, registered, args_hash, .. } = self;
-        Address { call, id, name, tool: Some(registered), args_hash }
+    /// What resolving found out.
+    pub(crate) fn into_resolved(self) -> Resolved {
+        let (registered, args) = (self.registered().clone(), self.args().clone());
+        Resolved { registered, args, typed: self.typed, repairs: self.facts.repairs.clone() }
+    }
+
+    /// What is known of the call, once nothing more can happen to it.
+    #[inline]
+    pub(crate) fn into_facts(self) -> Arc<Facts> {
+        self.facts
+    }
+
+    /// What is known of the call.
+    pub fn facts(&self) -> &Arc<Facts> {
+        &self.facts
     }
 
     /// The call's number within its run.
     pub fn no(&self) -> CallNo {
-        self.no
+        self.facts.call
     }
 
     /// The provider's id.
     pub fn id(&self) -> &Arc<str> {
-        &self.id
-    }
-
-    /// The tool's canonical name.
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.name
+        &self.facts.id
     }
 
     /// The tool's name and version.
     pub fn tool(&self) -> &ToolId {
-        self.registered.id()
+        self.registered().id()
     }
 
     /// What the tool says about itself.
     pub fn spec(&self) -> &Spec {
-        self.registered.spec()
+        self.registered().spec()
     }
 
     /// The hash of the tool's definition.
     pub fn definition(&self) -> Hash {
-        self.registered.definition()
+        self.registered().definition()
     }
 
     /// The arguments in canonical form.
     pub fn args(&self) -> &Canon {
-        &self.args
+        self.facts.args.as_ref().expect("a call's arguments were read")
     }
 
     /// The hash of the canonical arguments.
     pub fn args_hash(&self) -> Hash {
-        self.args_hash
+        self.facts.args_hash
     }
 
-    /// What was repaired before the arguments were hashed.
+    /// What was changed before the arguments were hashed.
     pub fn repairs(&self) -> &[RepairStep] {
-        &self.repairs
+        &self.facts.repairs
     }
 
+    /// What it reads and writes; fails where the tool's footprint hook panics.
+    pub fn footprint(&self) -> Result<Footprint, ToolError> {
+        self.registered().footprint(self.args(), self.typed.as_ref())
+    }
+
+    #[inline]
     pub(crate) fn registered(&self) -> &Arc<Registered> {
-        &self.registered
+        self.facts.registered.as_ref().expect("a call has a tool")
     }
 
     /// The arguments for one attempt. What resolving read is used up by the first.
+    #[inline]
     pub(crate) fn args_for_attempt(&mut self) -> Args {
-        Args::new(self.args.clone(), self.typed.take())
+        Args::new(self.args().clone(), self.typed.take())
     }
 }
 

@@ -22,6 +22,7 @@ mod serialize;
 mod hash;
 
 pub use doc::{Doc, Kind, Node};
+pub(crate) use hash::Hashing;
 pub use hash::{Domain, Hash, NotAHash};
 pub use limits::{
     ARGUMENT_BYTES_MAX, DEPTH_MAX, INTEGER_DIGITS_MAX, Limits, NODES_MAX, RESULT_BYTES_MAX,
@@ -58,8 +59,18 @@ pub const CANON_PROFILE: &str = "jcs-int/1";
 /// assert_eq!(doc.canonical().as_str(), r#"{"a":[1,"é"],"id":9007199254740993}"#);
 /// # Ok::<(), tooltape::Unreadable>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Canon(Arc<str>);
+#[derive(Clone)]
+pub struct Canon(Text);
+
+#[derive(Clone)]
+enum Text {
+    Short(Arc<str>),
+    /// In the memory that it was written in, since two of it would be too much.
+    Long(Arc<String>),
+}
+
+/// The longest text that is copied out of the memory that it was written in, in bytes.
+const COPIED_BYTES_MAX: usize = 1 << 20;
 
 impl Canon {
     /// The canonical form of anything that can be serialized.
@@ -81,7 +92,13 @@ impl Canon {
     /// The canonical form of a string.
     pub(crate) fn string(text: &str) -> Self {
         // What `serde_json` escapes, and how, is what RFC 8785 says.
-        Self(serde_json::to_string(text).expect("any string can be written").into())
+        Self::written(serde_json::to_string(text).expect("any string can be written"))
+    }
+
+    /// The text that a canonical string stands for. Memory is used for that text alone.
+    pub(crate) fn to_text(&self) -> Option<String> {
+        let inside = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
+        Some(string::unescape(inside))
     }
 
     /// The canonical form of no arguments at all: `{}`.
@@ -92,12 +109,15 @@ impl Canon {
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Text::Short(text) => text,
+            Text::Long(text) => text,
+        }
     }
 
     /// The value that the text stands for, as a type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&self.0)
+        serde_json::from_str(self.as_str())
     }
 
     /// The value that the text stands for, as a tree; integers beyond 64 bits become doubles.
@@ -107,27 +127,51 @@ impl Canon {
 
     /// Takes a text that is canonical already.
     fn new(text: &str) -> Self {
-        Self(text.into())
+        Self(Text::Short(text.into()))
+    }
+
+    /// Takes a text that was written canonically.
+    fn written(mut text: String) -> Self {
+        if text.len() <= COPIED_BYTES_MAX {
+            return Self::new(&text);
+        }
+        text.shrink_to_fit();
+        Self(Text::Long(Arc::new(text)))
+    }
+}
+
+impl PartialEq for Canon {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Canon {}
+
+impl std::hash::Hash for Canon {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
     }
 }
 
 /// Serializes as the JSON that it is; only `serde_json` can do so.
 impl Serialize for Canon {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        let raw: &RawValue =
+            serde_json::from_str(self.as_str()).map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
     }
 }
 
 impl fmt::Display for Canon {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.pad(self.as_str())
     }
 }
 
 impl fmt::Debug for Canon {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Canon").field(&format_args!("{}", self.0)).finish()
+        f.debug_tuple("Canon").field(&format_args!("{}", self.as_str())).finish()
     }
 }
 

@@ -1,11 +1,16 @@
 //! Why a call did not succeed, and who can fix it.
 
+mod failure;
+
+use std::any::Any;
 use std::borrow::Cow;
-use std::time::Duration;
-use std::{error, fmt};
+use std::fmt::Write as _;
+use std::panic::{self, AssertUnwindSafe};
+use std::{fmt, mem};
 
 use serde::Serialize;
-use serde_json::Value;
+
+pub use failure::{ToolError, ToolErrorKind};
 
 /// The most bytes of a message that a model reads for a fault.
 pub const TOLD_BYTES_MAX: usize = 2_048;
@@ -61,17 +66,58 @@ pub enum Fault {
     },
 }
 
-impl Fault {
-    /// The fault's kind, as events and `--json` print it.
-    pub fn kind(&self) -> &'static str {
+/// The kind of a fault, which says who acts next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// The model mends its proposal.
+    Repair,
+    /// Policy or a human said no.
+    Denied,
+    /// The tool tried and failed.
+    Failed,
+    /// A bound was reached.
+    Exceeded,
+    /// Somebody cancelled the call.
+    Cancelled,
+    /// Somebody finds out whether it happened.
+    InDoubt,
+    /// The program is mended.
+    Bug,
+}
+
+impl FaultKind {
+    /// The word that events and `--json` print.
+    pub fn name(self) -> &'static str {
         match self {
-            Fault::Repair(_) => "repair",
-            Fault::Denied(_) => "denied",
-            Fault::Failed(_) => "failed",
-            Fault::Exceeded(_) => "exceeded",
-            Fault::Cancelled { .. } => "cancelled",
-            Fault::InDoubt(_) => "in_doubt",
-            Fault::Bug { .. } => "bug",
+            FaultKind::Repair => "repair",
+            FaultKind::Denied => "denied",
+            FaultKind::Failed => "failed",
+            FaultKind::Exceeded => "exceeded",
+            FaultKind::Cancelled => "cancelled",
+            FaultKind::InDoubt => "in_doubt",
+            FaultKind::Bug => "bug",
+        }
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Fault {
+    /// Who acts next.
+    pub fn kind(&self) -> FaultKind {
+        match self {
+            Fault::Repair(_) => FaultKind::Repair,
+            Fault::Denied(_) => FaultKind::Denied,
+            Fault::Failed(_) => FaultKind::Failed,
+            Fault::Exceeded(_) => FaultKind::Exceeded,
+            Fault::Cancelled { .. } => FaultKind::Cancelled,
+            Fault::InDoubt(_) => FaultKind::InDoubt,
+            Fault::Bug { .. } => FaultKind::Bug,
         }
     }
 
@@ -89,7 +135,7 @@ impl Fault {
     }
 
     fn own_code(&self) -> Option<&str> {
-        self.said().and_then(|err| err.0.code.as_deref())
+        self.said().and_then(|err| err.own_code())
     }
 
     /// What the tool itself said, where it said something.
@@ -113,6 +159,20 @@ impl Fault {
         }
     }
 
+    /// The same fault of a call of which this much was known before: what happened stays happened.
+    pub(crate) fn after(self, known: Executed) -> Fault {
+        if known == Executed::NotExecuted || self.executed() != Executed::NotExecuted {
+            return self;
+        }
+        match self {
+            Fault::Failed(err) => Fault::Failed(err.knowing(known)),
+            Fault::Exceeded(exceeded) => Fault::Exceeded(Exceeded { executed: known, ..exceeded }),
+            Fault::Cancelled { said, .. } => Fault::Cancelled { executed: known, said },
+            Fault::Bug { why, .. } => Fault::Bug { executed: known, why },
+            Fault::Repair(_) | Fault::Denied(_) | Fault::InDoubt(_) => self,
+        }
+    }
+
     /// Whether the run must end.
     pub fn is_fatal(&self) -> bool {
         match self {
@@ -128,8 +188,13 @@ impl Fault {
 
     /// What the model reads: truthful about what happened, bounded, never a source error's text.
     pub fn told(&self) -> String {
+        clip(self.telling(), TOLD_BYTES_MAX)
+    }
+
+    /// What the model reads, before it is bounded: half a secret would not be found any more.
+    pub(crate) fn telling(&self) -> String {
         let executed = self.executed();
-        let text = match self {
+        match self {
             Fault::Repair(repair) => format!("{executed}: {}", repair.message),
             Fault::Denied(denied) => match &denied.told {
                 Some(why) => format!("{executed}: denied: {why}"),
@@ -143,8 +208,7 @@ impl Fault {
             Fault::Cancelled { .. } => format!("{executed}: cancelled"),
             Fault::InDoubt(err) => format!("{executed}: {}; do not repeat it blindly", err.told()),
             Fault::Bug { .. } => format!("{executed}: the runtime failed"),
-        };
-        clip(text, TOLD_BYTES_MAX)
+        }
     }
 }
 
@@ -195,7 +259,7 @@ pub struct Denied {
 }
 
 /// A bound that was reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exceeded {
     /// Which bound.
     pub bound: BoundKind,
@@ -239,6 +303,18 @@ pub enum BoundKind {
     BatchCalls,
     /// Tool calls of one run.
     RunCalls,
+    /// Calls of one tool in one run.
+    ToolCalls,
+    /// Wall time of one batch.
+    BatchWall,
+    /// Wall time of one run.
+    RunWall,
+    /// Bytes of arguments and results of one run.
+    RunBytes,
+    /// Nesting of runs.
+    Depth,
+    /// Time that an attempt waits in the layers around it.
+    Queue,
 }
 
 impl BoundKind {
@@ -253,181 +329,64 @@ impl BoundKind {
             BoundKind::Attempts => "attempts",
             BoundKind::BatchCalls => "batch_calls",
             BoundKind::RunCalls => "run_calls",
+            BoundKind::ToolCalls => "tool_calls",
+            BoundKind::BatchWall => "batch_wall",
+            BoundKind::RunWall => "run_wall",
+            BoundKind::RunBytes => "run_bytes",
+            BoundKind::Depth => "depth",
+            BoundKind::Queue => "queue",
         }
+    }
+
+    /// Whether it bounds time.
+    pub fn is_time(self) -> bool {
+        self.unit() == "ms"
     }
 
     fn unit(self) -> &'static str {
         match self {
-            BoundKind::Wall | BoundKind::Idle => "ms",
-            BoundKind::Memory | BoundKind::OutputBytes => "bytes",
+            BoundKind::Wall
+            | BoundKind::Idle
+            | BoundKind::BatchWall
+            | BoundKind::RunWall
+            | BoundKind::Queue => "ms",
+            BoundKind::Memory | BoundKind::OutputBytes | BoundKind::RunBytes => "bytes",
             BoundKind::Fuel => "units",
             BoundKind::Attempts => "attempts",
-            BoundKind::BatchCalls | BoundKind::RunCalls => "calls",
+            BoundKind::BatchCalls | BoundKind::RunCalls | BoundKind::ToolCalls => "calls",
+            BoundKind::Depth => "runs",
         }
     }
 }
 
-/// A tool's failure: what the model may read, and what only the host may read.
-///
-/// `?` turns any error into one whose text the model never sees:
-///
-/// ```
-/// use tooltape::ToolError;
-///
-/// fn port(text: &str) -> Result<u16, ToolError> {
-///     if text.is_empty() {
-///         return Err(ToolError::tell("no port given").code("port.missing"));
-///     }
-///     Ok(text.parse()?)
-/// }
-///
-/// assert_eq!(port("").unwrap_err().told(), "no port given");
-/// assert_eq!(port("x").unwrap_err().told(), "the tool failed");
-/// assert_eq!(format!("{:?}", port("x").unwrap_err()), "invalid digit found in string");
-/// ```
-pub struct ToolError(Box<Failure>);
-
-/// What a tool says about its failure; boxed, so that a result which is none stays small.
-struct Failure {
-    kind: ToolErrorKind,
-    told: Option<String>,
-    code: Option<String>,
-    details: Option<Value>,
-    source: Option<Box<dyn error::Error + Send + Sync>>,
+/// What a panic said. It is for the host alone.
+pub(crate) fn panic_text(panic: Box<dyn Any + Send>) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("of another type than text").to_owned();
+    guarded(|| drop(panic));
+    text
 }
 
-/// What a tool says about its own failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToolErrorKind {
-    /// It ran and failed.
-    Failed,
-    /// Nothing was done; it may be tried again after this long.
-    RetryAfter(Duration),
-    /// Nothing was done.
-    NotDone,
-    /// It may have been done.
-    InDoubt,
-    /// It stopped because it was cancelled.
-    Cancelled,
-    /// Nothing was done, and nothing will be until a person acts.
-    UserMustAct,
-    /// It failed, and the run must end.
-    Fatal,
+/// The text of what others wrote, as far as it can be written.
+pub(crate) fn text_of(what: &dyn fmt::Display) -> String {
+    let mut text = String::new();
+    // Nobody's `Display` may fail more than its own call.
+    let writing = AssertUnwindSafe(|| write!(text, "{what}"));
+    let why = match panic::catch_unwind(writing) {
+        Ok(Ok(())) => return text,
+        Ok(Err(fmt::Error)) => "it cannot be written".to_owned(),
+        Err(panic) => format!("writing it panicked: {}", panic_text(panic)),
+    };
+    let gap = if text.is_empty() { "" } else { " " };
+    text + gap + "(" + &why + ")"
 }
 
-impl ToolError {
-    /// A failure that the model should read.
-    pub fn tell(message: impl Into<String>) -> ToolError {
-        ToolError::of(ToolErrorKind::Failed, Some(message.into()))
-    }
-
-    /// Nothing was done; the same call may be tried again after `wait`.
-    pub fn retry_after(wait: Duration, message: impl Into<String>) -> ToolError {
-        ToolError::of(ToolErrorKind::RetryAfter(wait), Some(message.into()))
-    }
-
-    /// Nothing was done.
-    pub fn not_done(message: impl Into<String>) -> ToolError {
-        ToolError::of(ToolErrorKind::NotDone, Some(message.into()))
-    }
-
-    /// It may have been done: the request left, and no answer came back.
-    pub fn in_doubt(message: impl Into<String>) -> ToolError {
-        ToolError::of(ToolErrorKind::InDoubt, Some(message.into()))
-    }
-
-    /// It stopped because it was cancelled.
-    pub fn cancelled() -> ToolError {
-        ToolError::of(ToolErrorKind::Cancelled, Some("cancelled".into()))
-    }
-
-    /// Nothing was done, and nothing will be until a person acts, such as by logging in.
-    pub fn user_must_act(message: impl Into<String>) -> ToolError {
-        ToolError::of(ToolErrorKind::UserMustAct, Some(message.into()))
-    }
-
-    /// It failed, and going on makes no sense: the run ends.
-    pub fn fatal(message: impl Into<String>) -> ToolError {
-        ToolError::of(ToolErrorKind::Fatal, Some(message.into()))
-    }
-
-    fn of(kind: ToolErrorKind, told: Option<String>) -> ToolError {
-        ToolError(Box::new(Failure { kind, told, code: None, details: None, source: None }))
-    }
-
-    /// A failure whose text only the host reads.
-    pub(crate) fn hidden(source: Box<dyn error::Error + Send + Sync>) -> ToolError {
-        ToolError::of(ToolErrorKind::Failed, None).because(source)
-    }
-
-    /// Adds a stable code, for programs.
-    #[must_use]
-    pub fn code(mut self, code: impl Into<String>) -> ToolError {
-        self.0.code = Some(code.into());
-        self
-    }
-
-    /// Adds details that only the host reads.
-    #[must_use]
-    pub fn details(mut self, details: Value) -> ToolError {
-        self.0.details = Some(details);
-        self
-    }
-
-    /// Adds the error behind this one, which only the host reads.
-    #[must_use]
-    pub fn because(mut self, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> ToolError {
-        self.0.source = Some(source.into());
-        self
-    }
-
-    /// What the model reads. A source error is never shown unless the tool says so.
-    pub fn told(&self) -> &str {
-        self.0.told.as_deref().unwrap_or("the tool failed")
-    }
-
-    /// What the tool chose to tell the model, if it chose anything.
-    pub(crate) fn chosen(&self) -> Option<&str> {
-        self.0.told.as_deref()
-    }
-
-    /// What the tool says about its failure.
-    pub fn kind(&self) -> ToolErrorKind {
-        self.0.kind
-    }
-
-    /// The details that only the host reads.
-    pub fn host_details(&self) -> Option<&Value> {
-        self.0.details.as_ref()
-    }
-
-    /// Whether anything happened.
-    pub fn executed(&self) -> Executed {
-        match self.0.kind {
-            ToolErrorKind::Failed | ToolErrorKind::Fatal => Executed::Executed,
-            ToolErrorKind::RetryAfter(_) | ToolErrorKind::NotDone | ToolErrorKind::UserMustAct => {
-                Executed::NotExecuted
-            }
-            ToolErrorKind::InDoubt | ToolErrorKind::Cancelled => Executed::Unknown,
-        }
-    }
-}
-
-// `ToolError` does not implement `Error`, so that `?` can convert anything that does.
-impl<E: error::Error + Send + Sync + 'static> From<E> for ToolError {
-    fn from(source: E) -> ToolError {
-        ToolError::hidden(Box::new(source))
-    }
-}
-
-// What the host reads.
-impl fmt::Debug for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.0.told, &self.0.source) {
-            (Some(told), Some(source)) => write!(f, "{told}: {source}"),
-            (None, Some(source)) => write!(f, "{source}"),
-            (_, None) => f.write_str(self.told()),
-        }
+/// Drops what others wrote. A destructor that panics fails nobody.
+pub(crate) fn guarded(dropping: impl FnOnce()) {
+    if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(dropping)) {
+        // Whoever panics with something that panics in turn would never come to an end.
+        mem::forget(panic);
     }
 }
 

@@ -1,6 +1,9 @@
 //! Grants: what the host hands a tool and the model never sees.
 
+mod asked;
 mod clock;
+mod lease;
+mod life;
 mod live;
 mod random;
 mod secret;
@@ -9,16 +12,25 @@ mod state;
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use asked::Asked;
 pub use clock::Clock;
+pub(crate) use lease::{Lease, Vigil, Work};
+pub use life::IdempotencyKey;
+pub(crate) use life::{Leash, Life};
 pub(crate) use live::{CallContext, Note, RunContext, Witness};
-pub use live::{Cancel, NOTES_MAX, PROGRESS_BYTES_MAX, Progress, RunInfo};
+pub use live::{Cancel, EMITTED_BYTES_MAX, NOTES_MAX, PROGRESS_BYTES_MAX, Progress, RunInfo};
 pub use random::Random;
+pub(crate) use secret::REDACTED;
 pub use secret::Secret;
 pub use state::State;
 
+use crate::canon::Hash;
 use crate::id::CallNo;
+use crate::sync::{Mutex, OnceLock};
 
 /// A value that a tool may ask for by naming its type after the first parameter.
 ///
@@ -40,10 +52,20 @@ pub trait Grant: Clone + Send + Sync + 'static {
     #[doc(hidden)]
     const HARMLESS: bool = false;
 
+    /// Whether a tool that takes it runs a child run.
+    #[doc(hidden)]
+    const RECURSIVE: bool = false;
+
     /// The same grant, as one call holds it.
     #[doc(hidden)]
     fn for_call(self, _: &CallContext) -> Self {
         self
+    }
+
+    /// What must never be shown of it.
+    #[doc(hidden)]
+    fn secret(&self) -> Option<&[u8]> {
+        None
     }
 }
 
@@ -53,12 +75,14 @@ pub struct Need {
     id: TypeId,
     name: &'static str,
     harmless: bool,
+    recursive: bool,
 }
 
 impl Need {
     /// The need for a grant.
     pub fn of<G: Grant>() -> Need {
-        Need { id: TypeId::of::<G>(), name: type_name::<G>(), harmless: G::HARMLESS }
+        let (harmless, recursive) = (G::HARMLESS, G::RECURSIVE);
+        Need { id: TypeId::of::<G>(), name: type_name::<G>(), harmless, recursive }
     }
 
     /// The type's name, without the paths that a reader does not need.
@@ -80,6 +104,11 @@ impl Need {
     pub(crate) fn is_harmless(self) -> bool {
         self.harmless
     }
+
+    /// Whether who has it runs a child run.
+    pub(crate) fn is_recursive(self) -> bool {
+        self.recursive
+    }
 }
 
 fn last_segment(path: &str) -> &str {
@@ -94,35 +123,79 @@ impl fmt::Debug for Need {
 
 /// The grants of one run, by type.
 #[derive(Clone, Default)]
-pub(crate) struct GrantMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+pub(crate) struct GrantMap {
+    grants: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    secrets: Vec<Secret<Vec<u8>>>,
+}
 
 impl GrantMap {
     pub(crate) fn insert<G: Grant>(&mut self, grant: G) {
-        self.0.insert(TypeId::of::<G>(), Arc::new(grant));
+        self.secrets.extend(grant.secret().map(|secret| Secret::new(secret.to_vec())));
+        self.grants.insert(TypeId::of::<G>(), Arc::new(grant));
+    }
+
+    pub(crate) fn get<G: Grant>(&self) -> Option<&G> {
+        self.grants.get(&TypeId::of::<G>())?.downcast_ref()
     }
 
     pub(crate) fn covers(&self, need: Need) -> bool {
-        self.0.contains_key(&need.id)
+        self.grants.contains_key(&need.id)
+    }
+
+    /// What must never be shown.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &[u8]> {
+        self.secrets.iter().map(|secret| secret.expose().as_slice())
     }
 }
 
-/// The grants that one call may take, each by its type.
+/// The grants that one attempt at a call may take, each by its type.
 pub struct Grants<'c> {
     pub(crate) map: &'c GrantMap,
     pub(crate) run: &'c Arc<RunContext>,
     pub(crate) call: CallNo,
+    /// Which attempt it is, counted from 1.
+    pub(crate) attempt: u32,
     pub(crate) id: &'c Arc<str>,
+    pub(crate) args_hash: Hash,
     /// The one moment that a tool with bounded determinism sees.
     pub(crate) frozen_unix_us: Option<u64>,
+    /// What cancels the call.
+    pub(crate) cancel: &'c CancellationToken,
+    /// What the call has of its own, made once somebody wants it.
+    pub(crate) life: &'c OnceLock<Arc<Life>>,
+    /// What tells the attempt that nobody waits for it any more.
+    pub(crate) leash: Leash,
+    /// The thread that a blocking tool may use.
+    pub(crate) lease: Mutex<Option<Lease>>,
 }
 
 impl Grants<'_> {
     /// The grant of this type, if the run has it. A run checks every tool's needs before its first
     /// call, so a tool that declares a need finds it here.
     pub fn get<G: Grant>(&self) -> Option<G> {
-        let grant = self.map.0.get(&TypeId::of::<G>())?.downcast_ref::<G>()?.clone();
-        let mut context = CallContext::new(self.run.clone(), self.call, self.id.clone());
-        context.frozen_unix_us = self.frozen_unix_us;
-        Some(grant.for_call(&context))
+        let grant = self.map.get::<G>()?.clone();
+        Some(grant.for_call(&self.context()))
+    }
+
+    fn context(&self) -> CallContext {
+        let (run, id, life) = (self.run.clone(), self.id.clone(), self.life().clone());
+        let cancel = self.leash.token(&life).clone();
+        CallContext::new(run, id, life, cancel, self.frozen_unix_us)
+    }
+
+    /// What the call has of its own.
+    pub(crate) fn life(&self) -> &Arc<Life> {
+        self.life.get_or_init(|| Life::new(self.run.run, self.call, self.args_hash, self.cancel))
+    }
+
+    /// The thread that a blocking tool may use. Only the first who asks gets it.
+    pub(crate) fn thread(&self) -> Option<(Work, Vigil)> {
+        let lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner).take();
+        lease.map(|lease| lease.split(self.context(), self.attempt))
+    }
+
+    /// The run's clock, which no call's declaration freezes.
+    pub(crate) fn clock(&self) -> Clock {
+        self.map.get::<Clock>().expect("every run grants its clock").clone()
     }
 }

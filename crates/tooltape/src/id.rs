@@ -54,6 +54,11 @@ impl Name {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The name as text that is shared.
+    pub(crate) fn to_arc(&self) -> Arc<str> {
+        self.0.clone()
+    }
 }
 
 /// The nearest acceptable name: ASCII, snake_case, short enough.

@@ -4,6 +4,10 @@
 //! model's: its type is the schema. Every later parameter is ours: a [`Grant`] that the model never
 //! sees. The return value is the output, and the doc comment is the description.
 //!
+//! The feature `tracing`, which is off unless named, puts a span around each attempt, named as
+//! OpenTelemetry names the execution of a tool; arguments and results are left out of it unless a
+//! run says otherwise.
+//!
 //! Modules are declared in layer order. A module uses only those above it.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -11,11 +15,14 @@
 extern crate self as tooltape;
 
 // words
+mod sync;
 mod id;
 mod canon;
 mod fault;
+mod place;
 // declaring
 mod grant;
+mod artifact;
 mod spec;
 mod schema;
 mod tool;
@@ -33,32 +40,41 @@ mod run;
 // talking
 pub mod dialect;
 mod model;
+mod history;
 mod agent;
 // proving
 pub mod testing;
 
 pub use agent::{Agent, AgentError, Answered, Next, Stopped, Talk};
-pub use call::{Arguments, Call, Outcome, Proposal, RepairStep};
+pub use artifact::{Artifact, ArtifactError, ArtifactId, ArtifactPart, Artifacts, NotAnArtifact};
+pub use batch::{Claim, Order, Waiting};
+pub use call::{Arguments, Call, Facts, Outcome, Proposal, RepairStep};
 pub use canon::{
     CANON_PROFILE, Canon, Doc, Domain, Hash, Kind, Limits, Node, NotAHash, Place, Sets,
     Uncanonical, Unreadable,
 };
-pub use fault::{BoundKind, Denied, Exceeded, Executed, Fault, Repair, ToolError, ToolErrorKind};
-pub use grant::{Cancel, Clock, Grant, Grants, Need, Progress, Random, RunInfo, Secret, State};
+pub use fault::{
+    BoundKind, Denied, Exceeded, Executed, Fault, FaultKind, Repair, ToolError, ToolErrorKind,
+};
+pub use grant::{
+    Cancel, Clock, Grant, Grants, IdempotencyKey, Need, Progress, Random, RunInfo, Secret, State,
+};
+pub use history::Window;
 pub use id::{CallNo, Name, NameError, RunId, ToolId, VersionError};
 pub use model::{Message, Model, ModelError, Recorded, Script, ScriptError, Turn, TurnStop, Usage};
 pub use perform::{Attempt, FromTape, Live, Perform};
 pub use policy::{Answer, Approver, Pending, Permit, Policy, Rules, Verdict};
-pub use reply::{FaultView, Rendered, Reply};
-pub use run::{Missing, Recovery, Run, RunError, RunLimits};
+pub use reply::{FaultView, Frame, Framing, RedactError, Redactor, Rendered, Reply};
+pub use run::{Canceller, Child, Missing, Nested, Recovery, Run, RunError, RunLimits, Spawn};
 pub use schema::{Checker, Mismatch, PatternFault, Problem, ProblemKind, SchemaError, nearest};
 pub use spec::{
-    Access, Bound, Bounds, Determinism, Effects, Errors, History, Hooks, Reach, Read, Repeat,
-    Retry, Spec, Typed, VERSION_DEFAULT, Vote,
+    Access, Bound, Bounds, Determinism, Effects, Errors, Footprint, FootprintOf, History, Hooks,
+    KeyTemplate, KeyTemplateError, Reach, Read, Repeat, Resource, ResourceError, Retry, Spec,
+    Typed, VERSION_DEFAULT, Vote,
 };
 pub use tape::{
-    Ack, Append, Event, Head, Key, MemoryTape, ProposalEvent, Record, Tape, TapeError, TurnEvent,
-    verify,
+    Ack, Append, Backlog, Event, Head, Key, MemoryTape, Parent, ProposalEvent, Record, Seen,
+    Subscription, Tape, TapeError, TurnEvent, verify,
 };
 pub use tool::{
     Args, BindError, Block, BlockingHandler, BoxFuture, Content, Empty, Handler, Input, IntoOutput,
@@ -72,14 +88,28 @@ pub use {schemars, serde_json};
 /// Every limit that has a name and is not a field of some type, with its value.
 pub mod limits {
     pub use crate::agent::TURNS_DEFAULT;
+    pub use crate::artifact::{
+        ARTIFACT_BYTES_MAX, ARTIFACT_MEMORY_BYTES_MAX, ARTIFACT_READ_BYTES_MAX,
+        ARTIFACT_STORE_BYTES_MAX, ARTIFACTS_MAX,
+    };
+    pub use crate::builtin::PAGE_BYTES_MAX;
     pub use crate::canon::{
         ARGUMENT_BYTES_MAX, DEPTH_MAX, INTEGER_DIGITS_MAX, NODES_MAX, RESULT_BYTES_MAX,
     };
     pub use crate::fault::TOLD_BYTES_MAX;
-    pub use crate::grant::{NOTES_MAX, PROGRESS_BYTES_MAX};
+    pub use crate::grant::{EMITTED_BYTES_MAX, NOTES_MAX, PROGRESS_BYTES_MAX};
+    pub use crate::history::{ARGUMENT_SHOWN_BYTES_MAX, COMPACTED_BYTES_MAX, WINDOW_BYTES_DEFAULT};
     pub use crate::id::{NAME_BYTES_MAX, VERSION_BYTES_MAX};
+    pub use crate::perform::{CACHE_BYTES_DEFAULT, CACHE_ENTRIES_DEFAULT, SPAN_CONTENT_BYTES_MAX};
+    pub use crate::reply::{
+        BLOCKS_MAX, FAULT_BYTES_MAX, IMAGE_BYTES_MAX, MEDIA_TYPE_BYTES_MAX, OUTPUT_BYTES_DEFAULT,
+        OUTPUT_BYTES_MIN, SECRET_BYTES_MIN, SECRETS_BYTES_MAX,
+    };
     pub use crate::run::{
-        BATCH_CALLS_DEFAULT, DEPTH_DEFAULT, NAME_KEPT_BYTES_MAX, RUN_CALLS_DEFAULT, WALL_DEFAULT,
+        BATCH_CALLS_DEFAULT, BATCH_WALL_DEFAULT, BLOCKING_DEFAULT, CANCEL_GRACE_DEFAULT,
+        CONCURRENCY_DEFAULT, DEPTH_DEFAULT, IDLE_DEFAULT, MUTATIONS_DEFAULT, NAME_KEPT_BYTES_MAX,
+        QUEUE_DEFAULT, RUN_BYTES_DEFAULT, RUN_CALLS_DEFAULT, RUN_WALL_DEFAULT, TAPE_WALL_DEFAULT,
+        WALL_DEFAULT,
     };
     pub use crate::schema::{
         ALLOWED_MAX, CHECK_STEPS_MIN, CHECK_STEPS_PER_BYTE, EXCERPT_BYTES_MAX, MISMATCH_BYTES_MAX,
@@ -87,8 +117,19 @@ pub mod limits {
         SCHEMA_BYTES_MAX, SCHEMA_CHAIN_MAX, SCHEMA_DEPTH_MAX, SCHEMA_NAMES_MAX,
         SCHEMA_PATTERNS_MAX, SCHEMA_VALUES_MAX, SCHEMA_WIDTH_MAX,
     };
-    pub use crate::tape::READ_RECORDS_MAX;
+    pub use crate::spec::{FOOTPRINT_KEYS_MAX, RESOURCE_BYTES_MAX, RESOURCE_SEGMENTS_MAX};
+    pub use crate::tape::{
+        BACKLOG_BYTES_DEFAULT, BACKLOG_PROGRESS_DEFAULT, BACKLOG_RECORDS_DEFAULT, READ_RECORDS_MAX,
+    };
     pub use crate::toolbox::SHOWN_BYTES_MAX;
+}
+
+/// Layers around every attempt: those in the box, and what it takes to write one.
+pub mod layer {
+    pub use crate::perform::{
+        Breaker, Cache, Concurrency, Layer, LayerFn, Layered, Next, RateLimit, Timeout, layer_fn,
+        only,
+    };
 }
 
 /// Lists tools by the names of their functions: `tools![read_file, git::push]`.
@@ -116,4 +157,6 @@ mod pages {
     mod readme {}
     #[doc = include_str!("../../../docs/writing-tools.md")]
     mod writing_tools {}
+    #[doc = include_str!("../../../docs/results.md")]
+    mod results {}
 }

@@ -1,17 +1,45 @@
 //! The one place where a call touches the world, or a recording of it.
 
+mod breaker;
+mod cache;
+mod concurrency;
+mod layer;
+mod passage;
+mod rate;
+#[cfg(feature = "tracing")]
+mod span;
+#[cfg(not(feature = "tracing"))]
+mod spanless;
+mod stages;
+mod timeout;
+
 use std::collections::HashMap;
 
+pub use breaker::Breaker;
+pub use cache::{CACHE_BYTES_DEFAULT, CACHE_ENTRIES_DEFAULT, Cache};
+pub use concurrency::Concurrency;
+pub use layer::{Layer, LayerFn, Layered, Next, layer_fn, only};
+pub(crate) use passage::{Passage, Stage};
+pub use rate::RateLimit;
+#[cfg(feature = "tracing")]
+pub(crate) use span::{Span, Spans};
+#[cfg(not(feature = "tracing"))]
+pub(crate) use spanless::{Span, Spans};
+pub(crate) use stages::Stages;
+pub use timeout::Timeout;
+
 use crate::call::Call;
-use crate::canon::Hash;
-use crate::fault::{Executed, ToolError};
+use crate::fault::{Executed, Fault, FaultKind, ToolError};
 use crate::grant::Grants;
-use crate::id::{CallNo, ToolId};
+use crate::id::CallNo;
 use crate::policy::Permit;
 use crate::reply::{FaultView, Reply};
 use crate::spec::{Access, Determinism};
-use crate::tape::{Event, Record, Recorder, TapeError};
+use crate::tape::{Ack, Event, Record, Recorder, TapeError};
 use crate::tool::{Args, BoxFuture, Output, Source};
+
+/// The most bytes of arguments, and of a result, that a span shows where it shows them at all.
+pub const SPAN_CONTENT_BYTES_MAX: usize = 8_192;
 
 /// Performs attempts at permitted calls. Replay is another performer, not another path.
 pub trait Perform: Send + Sync {
@@ -28,28 +56,84 @@ pub struct Attempt<'p> {
     call: &'p Call,
     args: Args,
     no: u32,
-    started_us: u64,
+    passage: &'p Passage,
+}
+
+/// An attempt whose start is recorded.
+pub(crate) enum Started<'p> {
+    /// It may be made.
+    Now(Attempt<'p>),
+    /// It may be made once its start is durable.
+    Later(Starting<'p>),
+}
+
+/// An attempt whose start is not durable yet.
+pub(crate) struct Starting<'p> {
+    permit: &'p mut Permit,
+    no: u32,
+    passage: &'p Passage,
+    durable: BoxFuture<'static, Result<(), TapeError>>,
+}
+
+impl<'p> Starting<'p> {
+    pub(crate) fn call(&self) -> &Call {
+        self.permit.call()
+    }
+
+    /// Waits until its start is durable, and makes it. Dropping the future gives it up.
+    pub(crate) async fn durable(self) -> Result<Attempt<'p>, Fault> {
+        self.durable.await.map_err(unrecorded)?;
+        Ok(Attempt::of(self.permit, self.no, self.passage))
+    }
+}
+
+/// The fault of a call whose next step could not be recorded: it was not taken.
+#[cold]
+pub(crate) fn unrecorded(err: TapeError) -> Fault {
+    let why = format!("the call could not be recorded: {err}");
+    Fault::Bug { executed: Executed::NotExecuted, why }
+}
+
+/// How an attempt starts.
+pub(crate) struct Start<'p> {
+    /// Which attempt it is, counted from 1.
+    pub(crate) no: u32,
+    /// When it starts, in microseconds since the Unix epoch.
+    pub(crate) now_us: u64,
+    /// The moment that a tool with bounded determinism sees.
+    pub(crate) clock_us: Option<u64>,
+    /// Where the call notes whether its tool was reached.
+    pub(crate) passage: &'p Passage,
 }
 
 impl<'p> Attempt<'p> {
-    /// Records that the attempt starts, behind `events`, and makes it. No events are left.
+    /// Records that the attempt starts, behind `events`, and makes it. No events are left unless
+    /// the tape refused them.
     ///
-    /// A write waits until that is durable; what only reads need not.
-    pub(crate) async fn start(
+    /// A write must wait until that is durable; what only reads need not.
+    pub(crate) fn start(
         permit: &'p mut Permit,
-        no: u32,
+        start: Start<'p>,
         recorder: &Recorder,
-        clock_us: Option<u64>,
         events: &mut Vec<Event>,
-    ) -> Result<Attempt<'p>, TapeError> {
+    ) -> Result<Started<'p>, Fault> {
+        let Start { no, now_us, clock_us, passage } = start;
         events.push(Event::Started { call: permit.call().no(), attempt: no, clock_us });
-        let (started_us, ack) = recorder.append(events);
-        match permit.call().spec().effects.access {
-            Access::Pure | Access::Read => ack.accepted()?,
-            Access::Write => ack.durable().await?,
+        let ack = recorder.append_at(now_us, events);
+        match (permit.call().spec().effects.access, ack) {
+            (Access::Write, Ack::Later(durable)) => {
+                Ok(Started::Later(Starting { permit, no, passage, durable }))
+            }
+            (_, ack) => {
+                ack.accepted().map_err(unrecorded)?;
+                Ok(Started::Now(Attempt::of(permit, no, passage)))
+            }
         }
+    }
+
+    fn of(permit: &'p mut Permit, no: u32, passage: &'p Passage) -> Attempt<'p> {
         let args = permit.call_mut().args_for_attempt();
-        Ok(Attempt { call: permit.call(), args, no, started_us })
+        Attempt { call: permit.call(), args, no, passage }
     }
 
     /// The call.
@@ -62,9 +146,9 @@ impl<'p> Attempt<'p> {
         self.no
     }
 
-    /// When it started, in microseconds since the Unix epoch.
-    pub(crate) fn started_us(&self) -> u64 {
-        self.started_us
+    /// Whether the layers around the attempt have let it pass.
+    pub(crate) fn passage(&self) -> &'p Passage {
+        self.passage
     }
 
     /// Runs the tool itself. For performers that wrap the live one.
@@ -91,14 +175,7 @@ impl Perform for Live {
 }
 
 /// Answers from records, and runs only what is pure and deterministic.
-pub struct FromTape(HashMap<CallNo, Past>);
-
-/// What the records say about one call.
-struct Past {
-    tool: Option<ToolId>,
-    args_hash: Hash,
-    reply: Reply,
-}
+pub struct FromTape(HashMap<CallNo, Reply>);
 
 impl FromTape {
     /// Gathers what records say each call returned.
@@ -107,11 +184,7 @@ impl FromTape {
             Event::Settled(reply) => Some(reply),
             _ => None,
         });
-        let past = settled.map(|reply| {
-            let (tool, args_hash) = (reply.tool.clone(), reply.args_hash);
-            (reply.call, Past { tool, args_hash, reply: reply.clone() })
-        });
-        FromTape(past.collect())
+        FromTape(settled.map(|reply| (reply.call, reply.clone())).collect())
     }
 
     fn replay(&self, call: &Call) -> Result<Output, ToolError> {
@@ -120,20 +193,23 @@ impl FromTape {
                 ToolError::not_done("this call is not in the recording").code("replay.unrecorded")
             );
         };
-        if past.tool.as_ref() != Some(call.tool()) || past.args_hash != call.args_hash() {
+        if past.tool() != Some(call.tool()) || past.args_hash != call.args_hash() {
             return Err(
                 ToolError::not_done("the recording has another call here").code("replay.diverged")
             );
         }
-        match &past.reply.fault {
-            None => Ok(replayed(&past.reply)),
-            Some(fault) => Err(failed_again(fault, past.reply.executed)),
+        match &past.fault {
+            None => Ok(replayed(past)),
+            Some(fault) => Err(failed_again(fault, past.executed)),
         }
     }
 }
 
 /// The same failure, as the tool reported it.
 fn failed_again(fault: &FaultView, executed: Executed) -> ToolError {
+    if let (Some(bound), Some(limit)) = (fault.bound, fault.limit) {
+        return ToolError::exceeded(bound, limit, executed);
+    }
     let Some(told) = fault.told.as_deref() else {
         return ToolError::hidden((*fault.message).into()).code(&*fault.code);
     };
@@ -141,7 +217,7 @@ fn failed_again(fault: &FaultView, executed: Executed) -> ToolError {
         Executed::NotExecuted => ToolError::not_done(told),
         Executed::Executed if fault.fatal => ToolError::fatal(told),
         Executed::Executed => ToolError::tell(told),
-        Executed::Unknown if fault.kind == "cancelled" => ToolError::cancelled(),
+        Executed::Unknown if fault.kind == FaultKind::Cancelled => ToolError::cancelled(),
         Executed::Unknown => ToolError::in_doubt(told),
     };
     err.code(&*fault.code)

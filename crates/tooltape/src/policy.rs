@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
 
-use crate::call::{Address, Call};
+use crate::call::{Call, Facts};
 use crate::fault::{Denied, Fault};
 use crate::spec::Access;
 use crate::tool::BoxFuture;
@@ -148,7 +149,7 @@ impl Policy for Rules {
 
 /// A call that was permitted. The only thing that can be performed, and it cannot be copied.
 pub struct Permit {
-    call: Box<Call>,
+    call: Call,
 }
 
 impl Permit {
@@ -162,8 +163,8 @@ impl Permit {
     }
 
     /// What the reply is for. Nothing more can be performed.
-    pub(crate) fn into_address(self) -> Address {
-        self.call.into_address()
+    pub(crate) fn into_facts(self) -> Arc<Facts> {
+        self.call.into_facts()
     }
 }
 
@@ -176,13 +177,13 @@ pub(crate) enum Judged {
 
 /// A call that will not be performed, and why.
 pub(crate) struct Refused {
-    pub(crate) call: Box<Call>,
+    pub(crate) call: Call,
     pub(crate) fault: Fault,
 }
 
 /// A call that somebody must be asked about.
 pub struct Pending {
-    call: Box<Call>,
+    call: Call,
     rule: Cow<'static, str>,
 }
 
@@ -234,6 +235,7 @@ impl Pending {
 pub type Approver = dyn for<'a> Fn(&'a Pending) -> BoxFuture<'a, Answer> + Send + Sync;
 
 /// Lets a policy judge a call. A policy that panics denies.
+#[inline]
 pub(crate) fn judge(policy: &dyn Policy, call: &Call) -> Verdict {
     let judging = AssertUnwindSafe(|| policy.judge(call));
     panic::catch_unwind(judging)
@@ -242,7 +244,8 @@ pub(crate) fn judge(policy: &dyn Policy, call: &Call) -> Verdict {
 
 impl Verdict {
     /// Makes the verdict true of the call. The only way to a permit.
-    pub(crate) fn apply(self, call: Box<Call>) -> Judged {
+    #[inline]
+    pub(crate) fn apply(self, call: Call) -> Judged {
         match self {
             Verdict::Allow { .. } => Judged::Permitted(Permit { call }),
             Verdict::Ask { rule } => Judged::Pending(Pending { call, rule }),

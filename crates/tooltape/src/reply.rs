@@ -1,15 +1,31 @@
 //! What a model reads back, and what the application sees of it.
 
+mod bound;
+mod finish;
+mod frame;
+mod redact;
+mod shorten;
+
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use serde::Serialize;
+pub(crate) use bound::share;
+pub use bound::{
+    BLOCKS_MAX, IMAGE_BYTES_MAX, MEDIA_TYPE_BYTES_MAX, OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MIN,
+};
+pub use finish::FAULT_BYTES_MAX;
+use finish::OnTape;
+pub(crate) use finish::{Finished, Finishing};
+pub use frame::{Frame, Framing};
+pub use redact::{RedactError, Redactor, SECRET_BYTES_MIN, SECRETS_BYTES_MAX};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::call::{Address, Outcome};
+use crate::call::{Facts, Outcome};
 use crate::canon::{Canon, Doc, Domain, Hash, Limits};
-use crate::fault::{BoundKind, Executed, Fault, ToolError};
-use crate::id::{CallNo, ToolId};
+use crate::fault::{BoundKind, Executed, Fault, FaultKind, ToolError, text_of};
 use crate::schema::Checker;
 use crate::spec::Vote;
 use crate::tool::{Block, Content, Output, Registered, Source};
@@ -30,20 +46,12 @@ impl Deref for Reply {
 }
 
 /// What became of a call, as the model and the application read it.
-#[derive(Clone, Debug, Serialize)]
+///
+/// What the call was is read in the same way, from the [`Facts`] that its events share.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Rendered {
-    /// The call's number within its run.
-    pub call: CallNo,
-    /// The proposal's id.
-    #[serde(rename = "call_id")]
-    pub id: Arc<str>,
-    /// The tool's canonical name, or the name as the model wrote it where there is no such tool.
-    #[serde(rename = "tool")]
-    pub name: Arc<str>,
-    /// The tool's name and version, where there is such a tool.
-    #[serde(rename = "tool_id")]
-    pub tool: Option<ToolId>,
+    facts: Arc<Facts>,
     /// Whether the call's effect happened.
     pub executed: Executed,
     /// Whether the call failed.
@@ -62,8 +70,6 @@ pub struct Rendered {
     pub vote: Vote,
     /// Large output that was put aside, by its hash.
     pub artifacts: Vec<Hash>,
-    /// The hash of the canonical arguments, or of the raw text where they were refused.
-    pub args_hash: Hash,
     /// The hash of the normalised result.
     pub result_hash: Hash,
     /// What the tool told only the host.
@@ -72,14 +78,51 @@ pub struct Rendered {
     pub metadata: Option<Box<Value>>,
     /// How long the attempt took. Outside the hashes that a replay compares.
     pub elapsed_us: u64,
+    /// How it is framed when a model reads it. It follows from the run, and is not recorded.
+    pub frame: Option<Frame>,
+    /// What the tape keeps instead, where a secret was found that only the application may see.
+    pub(crate) on_tape: Option<Reply>,
+}
+
+impl Deref for Rendered {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+impl Serialize for Rendered {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Rendered", 18)?;
+        fields.serialize_field("call", &self.call)?;
+        fields.serialize_field("call_id", &self.id)?;
+        fields.serialize_field("tool", &self.name)?;
+        fields.serialize_field("tool_id", &self.tool())?;
+        fields.serialize_field("executed", &self.executed)?;
+        fields.serialize_field("is_error", &self.is_error)?;
+        fields.serialize_field("content", &self.content)?;
+        fields.serialize_field("value", &self.value)?;
+        fields.serialize_field("fault", &self.fault)?;
+        fields.serialize_field("source", &self.source)?;
+        fields.serialize_field("stop", &self.stop)?;
+        fields.serialize_field("vote", &self.vote)?;
+        fields.serialize_field("artifacts", &self.artifacts)?;
+        fields.serialize_field("args_hash", &self.args_hash)?;
+        fields.serialize_field("result_hash", &self.result_hash)?;
+        fields.serialize_field("details", &self.details)?;
+        fields.serialize_field("metadata", &self.metadata)?;
+        fields.serialize_field("elapsed_us", &self.elapsed_us)?;
+        fields.end()
+    }
 }
 
 /// A fault as programs read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FaultView {
-    /// Who acts next: `repair`, `denied`, `failed`, `exceeded`, `cancelled`, `in_doubt`, `bug`.
-    pub kind: &'static str,
+    /// Who acts next.
+    pub kind: FaultKind,
     /// A stable code.
     pub code: Arc<str>,
     /// The bound that was reached.
@@ -121,7 +164,7 @@ impl FaultView {
             unasked: denied.is_some_and(|denied| denied.unasked),
             fatal: fault.is_fatal(),
             told: fault.said().and_then(ToolError::chosen).map(Into::into),
-            message: fault.to_string().into(),
+            message: text_of(fault).into(),
         }
     }
 }
@@ -136,7 +179,12 @@ impl Reply {
         let rest = Arc::unwrap_or_clone(self.0);
         let replaced =
             Rendered { executed, is_error, content, fault, source, result_hash, stop, ..rest };
-        Reply(Arc::new(replaced))
+        Reply(Arc::new(Rendered { frame: None, on_tape: None, ..replaced }))
+    }
+
+    /// The reply as the tape keeps it.
+    pub(crate) fn recorded(&self) -> Reply {
+        self.on_tape.as_ref().unwrap_or(self).clone()
     }
 
     /// The same reply without its duration.
@@ -144,34 +192,40 @@ impl Reply {
         Reply(Arc::new(Rendered { elapsed_us: 0, ..Rendered::clone(self) }))
     }
 
+    /// How many bytes the model reads.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = self.content.iter().map(|block| match block {
+            Block::Text { text } => text.len(),
+            Block::Json { value } => value.as_str().len(),
+            Block::Image { data, .. } => data.len(),
+            Block::ResourceLink { uri, .. } => uri.len(),
+            Block::LeftOut { .. } => 0,
+        });
+        bytes.sum::<usize>() as u64
+    }
+
+    /// The content block by block, as a model reads it: what was left out, and the frame where
+    /// there is one, are texts of their own.
+    pub fn shown(&self) -> Vec<Cow<'_, Block>> {
+        frame::shown(self)
+    }
+
     /// The content as one text, as a model without content blocks reads it.
     pub fn text(&self) -> String {
-        let lines = self.content.iter().map(|block| match block {
-            Block::Text { text } => text.clone(),
-            Block::Json { value } => value.as_str().to_owned(),
-            Block::Image { media_type, .. } => format!("[image: {media_type}]"),
-            Block::ResourceLink { uri, .. } => format!("[resource: {uri}]"),
-        });
-        lines.collect::<Vec<_>>().join("\n")
+        let shown = self.shown();
+        shown.iter().map(|block| frame::text(block)).collect::<Vec<_>>().join("\n")
     }
 }
 
-/// Renders an outcome. The only constructor of a reply.
-pub(crate) fn render(to: Address, outcome: Outcome, elapsed_us: u64) -> Reply {
-    let Address { call, id, name, tool, args_hash } = to;
-    let result = match outcome {
-        Outcome::Done(output) => normalise(output, tool.as_deref()),
-        Outcome::Not(fault) => Normal::fault(fault),
-    };
-    let vote = tool.as_ref().map_or(Vote::Counting, |tool| tool.spec().effects.vote);
-    let tool = tool.map(|tool| tool.id().clone());
+/// Renders a result. The only constructor of a reply.
+pub(crate) fn render(facts: Arc<Facts>, finished: Finished, elapsed_us: u64) -> Reply {
+    let Finished { normal: result, artifacts, frame, on_tape } = finished;
+    let tool = facts.registered.as_deref();
+    let vote = tool.map_or(Vote::Counting, |tool| tool.spec().effects.vote);
     let result_hash = result.hash();
     let Normal { executed, content, value, fault, source, stop, details, metadata, .. } = result;
-    Reply(Arc::new(Rendered {
-        call,
-        id,
-        name,
-        tool,
+    let mut rendered = Rendered {
+        facts,
         executed,
         is_error: fault.is_some(),
         content,
@@ -180,17 +234,22 @@ pub(crate) fn render(to: Address, outcome: Outcome, elapsed_us: u64) -> Reply {
         source,
         stop,
         vote,
-        artifacts: Vec::new(),
-        args_hash,
+        artifacts,
         result_hash,
         details,
         metadata,
         elapsed_us,
-    }))
+        frame,
+        on_tape: None,
+    };
+    rendered.on_tape = on_tape.map(|OnTape { value, details }| {
+        Reply(Arc::new(Rendered { value, details, ..rendered.clone() }))
+    });
+    Reply(Arc::new(rendered))
 }
 
 /// A result in normal form.
-struct Normal {
+pub(crate) struct Normal {
     executed: Executed,
     content: Content,
     value: Option<Canon>,
@@ -204,11 +263,25 @@ struct Normal {
 }
 
 impl Normal {
+    /// Whether the call's effect happened.
+    pub(crate) fn executed(&self) -> Executed {
+        self.executed
+    }
+
+    /// The outcome of a call, checked against what its tool declared.
+    pub(crate) fn of(outcome: Outcome, tool: Option<&Registered>) -> Normal {
+        match outcome {
+            Outcome::Done(output) => normalise(output, tool),
+            Outcome::Not(fault) => Normal::fault(fault),
+        }
+    }
+
+    #[cold]
     fn fault(fault: Fault) -> Normal {
         let details = fault.said().and_then(|err| err.host_details().cloned()).map(Box::new);
         Normal {
             executed: fault.executed(),
-            content: Content::One([Block::text(fault.told())]),
+            content: Content::One([Block::text(fault.telling())]),
             value: None,
             ordered: None,
             fault: Some(Box::new(FaultView::new(&fault))),
@@ -220,6 +293,7 @@ impl Normal {
     }
 
     /// Over the value where there is one, else over what the model reads.
+    #[inline]
     fn hash(&self) -> Hash {
         match self.ordered.as_ref().or(self.value.as_ref()) {
             Some(value) if self.fault.is_none() => {
@@ -235,6 +309,7 @@ impl Normal {
 }
 
 /// Checks a value against the tool's output schema and puts it into canonical form.
+#[inline]
 fn normalise(output: Output, tool: Option<&Registered>) -> Normal {
     let Output { value, content, details, metadata, stop, source } = output;
     let Some(value) = value else {
@@ -286,7 +361,7 @@ fn checked(checker: &Checker, value: &Canon) -> Result<Option<Canon>, Fault> {
 /// A string is shown as its text; everything else as canonical JSON.
 fn shown(value: &Canon) -> Block {
     match value.as_str().starts_with('"') {
-        true => Block::text(value.parse::<String>().expect("a canonical string is a string")),
+        true => Block::text(value.to_text().expect("a canonical string is a string")),
         false => Block::Json { value: value.clone() },
     }
 }

@@ -1,32 +1,50 @@
 //! One run: its grants, its policy, its tape, and the path that every call takes.
 
+mod attempt;
+mod begin;
+mod budget;
+mod drive;
+mod inside;
 mod limits;
 mod path;
+mod pools;
+mod results;
+mod scope;
+mod setup;
+mod spawn;
+mod trail;
 
+use std::borrow::Cow;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 
-use futures_util::future::join_all;
-use serde_json::Value;
-use tokio_util::sync::CancellationToken;
-
-pub use limits::{BATCH_CALLS_DEFAULT, DEPTH_DEFAULT, RUN_CALLS_DEFAULT, RunLimits, WALL_DEFAULT};
+use begin::LiveRun;
+pub use limits::{
+    BATCH_CALLS_DEFAULT, BATCH_WALL_DEFAULT, BLOCKING_DEFAULT, CANCEL_GRACE_DEFAULT,
+    CONCURRENCY_DEFAULT, DEPTH_DEFAULT, IDLE_DEFAULT, MUTATIONS_DEFAULT, QUEUE_DEFAULT,
+    RUN_BYTES_DEFAULT, RUN_CALLS_DEFAULT, RUN_WALL_DEFAULT, RunLimits, TAPE_WALL_DEFAULT,
+    WALL_DEFAULT,
+};
 pub use path::NAME_KEPT_BYTES_MAX;
 use path::Step;
+pub use scope::Canceller;
+use scope::{Halts, Scope};
+pub use setup::Recovery;
+use setup::Setup;
+pub use spawn::{Child, Nested, Spawn};
 
-use crate::batch::wave;
 use crate::call::Proposal;
-use crate::canon::CANON_PROFILE;
-use crate::grant::{Cancel, Clock, Grant, GrantMap, Need, Progress, Random, RunContext, RunInfo};
+use crate::fault::{Executed, Fault, FaultKind};
+use crate::grant::Need;
 use crate::id::{CallNo, RunId};
-use crate::perform::{Live, Perform};
-use crate::policy::{Answer, Approver, Pending, Policy, Rules};
-use crate::reply::Reply;
+use crate::place::Place;
+use crate::reply::{RedactError, Reply};
 use crate::spec::Spec;
-use crate::tape::{Event, MemoryTape, Recorder, Tape, TapeError};
-use crate::tool::{BoxFuture, RegisterError, Tool};
-use crate::toolbox::{Offer, Reading, Repairs, Toolbox};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard, OnceLock};
+use crate::tape::{Backlog, Event, Subscription, TapeError};
+use crate::tool::{RegisterError, Registered, Tool};
+use crate::toolbox::{Offer, Toolbox};
 
 /// One execution, from the first proposal to the last reply.
 ///
@@ -45,164 +63,41 @@ use crate::toolbox::{Offer, Reading, Repairs, Toolbox};
 /// # });
 /// ```
 pub struct Run {
-    id: Option<RunId>,
-    toolbox: Mutex<Toolbox>,
-    grants: GrantMap,
-    policy: Box<dyn Policy>,
-    approver: Option<Box<Approver>>,
-    tape: Arc<dyn Tape>,
-    performer: Box<dyn Perform>,
-    reading: Reading,
-    recovery: Recovery,
-    limits: RunLimits,
-    clock: Clock,
-    random: Random,
-    thread: Option<Arc<str>>,
-    note: Option<Arc<Value>>,
-    cancel: CancellationToken,
+    setup: Setup,
+    /// Every tool, as the run was set up.
+    first_offer: Offer,
+    /// Whether a tool was added or removed since.
+    tools_changed: AtomicBool,
+    /// The tools that were added, as long as some offer has them.
+    added: Mutex<Vec<Weak<Registered>>>,
+    place: Place,
     live: OnceLock<LiveRun>,
     calls: AtomicU64,
-    counted: AtomicU64,
+    halts: Halts,
     ended: OnceLock<String>,
-}
-
-/// What a run has once it has begun.
-struct LiveRun {
-    grants: Arc<GrantMap>,
-    context: Arc<RunContext>,
-    recorder: Arc<Recorder>,
-}
-
-/// What happens when a model asks badly.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recovery {
-    /// It is told what to mend, and may ask again.
-    #[default]
-    Allowed,
-    /// It gets its reply, and the run ends.
-    Forbidden,
 }
 
 impl Run {
     /// A run over these tools, that may only read, remembered in memory.
     pub fn new(toolbox: &Toolbox) -> Run {
+        Run::of(Setup::new(toolbox))
+    }
+
+    fn of(setup: Setup) -> Run {
+        let toolbox = setup.toolbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let first_offer = toolbox.offer_all();
+        drop(toolbox);
         Run {
-            id: None,
-            toolbox: Mutex::new(toolbox.clone()),
-            grants: GrantMap::default(),
-            policy: Box::new(Rules::allow_reads()),
-            approver: None,
-            tape: Arc::new(MemoryTape::default()),
-            performer: Box::new(Live),
-            reading: Reading::default(),
-            recovery: Recovery::default(),
-            limits: RunLimits::default(),
-            clock: Clock::system(),
-            random: Random::system(),
-            thread: None,
-            note: None,
-            cancel: CancellationToken::new(),
+            setup,
+            first_offer,
+            tools_changed: AtomicBool::new(false),
+            added: Mutex::default(),
+            place: Place::new(),
             live: OnceLock::new(),
             calls: AtomicU64::new(0),
-            counted: AtomicU64::new(0),
+            halts: Halts::default(),
             ended: OnceLock::new(),
         }
-    }
-
-    /// Hands the run's tools a value that they may name.
-    #[must_use]
-    pub fn grant(mut self, grant: impl Grant) -> Run {
-        self.grants.insert(grant);
-        self
-    }
-
-    /// Replaces the policy, which allows reads.
-    #[must_use]
-    pub fn policy(mut self, policy: impl Policy + 'static) -> Run {
-        self.policy = Box::new(policy);
-        self
-    }
-
-    /// Sets who is asked. Where nobody is, a call that must be asked about is denied.
-    #[must_use]
-    pub fn approver(
-        mut self,
-        approver: impl for<'a> Fn(&'a Pending) -> BoxFuture<'a, Answer> + Send + Sync + 'static,
-    ) -> Run {
-        self.approver = Some(Box::new(approver));
-        self
-    }
-
-    /// Replaces the tape, which is in memory.
-    #[must_use]
-    pub fn tape(mut self, tape: impl Tape + 'static) -> Run {
-        self.tape = Arc::new(tape);
-        self
-    }
-
-    /// Replaces the performer, which runs the tools.
-    #[must_use]
-    pub fn performer(mut self, performer: impl Perform + 'static) -> Run {
-        self.performer = Box::new(performer);
-        self
-    }
-
-    /// Allows repairs of arguments. None are made unless they are named here.
-    #[must_use]
-    pub fn repairs(mut self, repairs: Repairs) -> Run {
-        self.reading.repairs = repairs;
-        self
-    }
-
-    /// Sets what happens when a model asks badly.
-    #[must_use]
-    pub fn recovery(mut self, recovery: Recovery) -> Run {
-        self.recovery = recovery;
-        self
-    }
-
-    /// Replaces the limits.
-    #[must_use]
-    pub fn limits(mut self, limits: RunLimits) -> Run {
-        self.reading.limits = limits.arguments;
-        self.limits = limits;
-        self
-    }
-
-    /// Replaces the clock, which is the machine's.
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Run {
-        self.clock = clock;
-        self
-    }
-
-    /// Replaces the randomness, which is the machine's.
-    #[must_use]
-    pub fn random(mut self, random: Random) -> Run {
-        self.random = random;
-        self
-    }
-
-    /// Sets the run's id, which is otherwise made when the run begins. For hosts that prepare
-    /// something under that id before.
-    #[must_use]
-    pub fn known_as(mut self, id: RunId) -> Run {
-        self.id = Some(id);
-        self
-    }
-
-    /// Names the thread that the run belongs to, such as a conversation.
-    #[must_use]
-    pub fn thread(mut self, thread: impl Into<Arc<str>>) -> Run {
-        self.thread = Some(thread.into());
-        self
-    }
-
-    /// Keeps a note of the host's with the run, in its first record.
-    #[must_use]
-    pub fn note(mut self, note: Value) -> Run {
-        self.note = Some(Arc::new(note));
-        self
     }
 
     /// The run's id.
@@ -220,8 +115,11 @@ impl Run {
         self.toolbox().offer(gate)
     }
 
-    /// Adds a tool between turns. Offers already made stay as they are.
+    /// Adds a tool between turns. Offers already made stay as they are, and a child takes none.
     pub fn add(&self, tool: Arc<dyn Tool>) -> Result<(), RunError> {
+        if self.setup.parent.is_some() {
+            return Err(RunError::Narrow);
+        }
         let missing = self.missing_for(tool.spec());
         if !missing.is_empty() {
             return Err(RunError::MissingGrants(missing));
@@ -229,7 +127,13 @@ impl Run {
         let name = tool.spec().name.clone();
         let mut toolbox = self.toolbox();
         toolbox.add(tool)?;
-        let added = toolbox.get(&name).map(|tool| tool.id().clone());
+        self.tools_changed.store(true, Ordering::Release);
+        let added = toolbox.get(&name).map(|tool| {
+            let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+            added.retain(|tool| tool.strong_count() > 0);
+            added.push(Arc::downgrade(tool));
+            tool.id().clone()
+        });
         drop(toolbox);
         self.record(Event::Tools { added, removed: None })
     }
@@ -239,6 +143,7 @@ impl Run {
         let mut toolbox = self.toolbox();
         let removed = toolbox.get(name).map(|tool| tool.id().name().clone());
         let was_there = toolbox.remove(name);
+        self.tools_changed.store(true, Ordering::Release);
         drop(toolbox);
         if was_there {
             self.record(Event::Tools { added: None, removed })?;
@@ -246,64 +151,134 @@ impl Run {
         Ok(was_there)
     }
 
-    /// Cancels the run: what is queued never starts, and every call still gets its reply.
+    /// Cancels the run and its children: what is queued never starts, and every call still gets
+    /// its reply.
     pub fn cancel(&self) {
-        self.cancel.cancel();
+        self.setup.cancel.cancel();
+    }
+
+    /// Cancels one call: if it is queued it never starts, and it still gets its reply.
+    ///
+    /// Its number is on the tape, and what a tool learns from [`RunInfo`](crate::RunInfo).
+    pub fn cancel_call(&self, call: CallNo) {
+        // A number that no call has yet is nobody's.
+        if call.0 <= self.calls.load(Ordering::Relaxed) {
+            self.halts.cancel(call);
+        }
+    }
+
+    /// What cancels the run, to be handed to somebody else.
+    pub fn canceller(&self) -> Canceller {
+        Canceller(self.setup.cancel.clone())
+    }
+
+    /// Watches the run from now on. Whoever watches before the first call sees all of it.
+    pub fn subscribe(&self, backlog: Backlog) -> Subscription {
+        self.live().recorder.subscribe(backlog)
+    }
+
+    /// How many calls of the run hold a seat at this moment; those of children are theirs.
+    pub fn running(&self) -> usize {
+        self.live().pools.running()
+    }
+
+    /// How many threads of blocking tools work on though their calls were answered.
+    pub fn abandoned(&self) -> usize {
+        self.live().pools.abandoned()
     }
 
     /// Waits until the run is cancelled.
     pub(crate) async fn cancelled(&self) {
-        self.cancel.cancelled().await;
+        self.setup.cancel.cancelled().await;
     }
 
     /// Answers proposals, one reply each, in their order. Every tool of the run is on offer.
     ///
-    /// Dropping the future abandons the calls that run; the tape then shows that they started.
+    /// Calls overlap where they touch nothing in common. Dropping the future abandons the calls
+    /// that run; the tape then says of each whether it was executed.
     pub async fn batch(&self, proposals: Vec<Proposal>) -> Result<Vec<Reply>, RunError> {
-        let offer = self.offer_all();
-        self.answer(&offer, proposals).await
+        let offer_now;
+        let offer = match self.tools_changed.load(Ordering::Acquire) {
+            false => &self.first_offer,
+            true => {
+                offer_now = self.offer_all();
+                &offer_now
+            }
+        };
+        self.answer(offer, proposals).await
     }
 
     /// Answers proposals that a model made when it was shown this offer.
+    ///
+    /// An offer of earlier is as good as one of now. What it shows that this run never had, such
+    /// as an offer of the run's parent may, is not offered.
     pub async fn answer(
         &self,
         offer: &Offer,
         proposals: Vec<Proposal>,
     ) -> Result<Vec<Reply>, RunError> {
+        self.answer_in(Scope::of(self), offer, proposals).await
+    }
+
+    /// Answers proposals until somebody cancels them; the run goes on.
+    pub async fn answer_until(
+        &self,
+        canceller: &Canceller,
+        offer: &Offer,
+        proposals: Vec<Proposal>,
+    ) -> Result<Vec<Reply>, RunError> {
+        let scope = Scope::of(self).cancellable();
+        let token = scope.token().clone();
+        let mut answering = std::pin::pin!(self.answer_in(scope, offer, proposals));
+        tokio::select! {
+            biased;
+            answered = answering.as_mut() => return answered,
+            () = canceller.0.cancelled() => token.cancel(),
+        }
+        answering.await
+    }
+
+    async fn answer_in(
+        &self,
+        scope: Scope<'_>,
+        offer: &Offer,
+        proposals: Vec<Proposal>,
+    ) -> Result<Vec<Reply>, RunError> {
         self.check_open()?;
         self.check_grants()?;
-        let mut counted = 0;
-        let resolve = |proposal| self.resolve(offer, proposal, &mut counted);
+        let (offer, mut counted) = (self.own(offer), 0);
+        let resolve = |proposal| self.resolve(&offer, proposal, &mut counted);
         let mut steps: Vec<Step> = proposals.into_iter().map(resolve).collect();
-        if self.recovery == Recovery::Forbidden && steps.iter().any(Step::needs_repair) {
+        if self.setup.hard.contains(&FaultKind::Repair) && steps.iter().any(Step::needs_repair) {
             steps = steps.into_iter().map(Step::given_up).collect();
         }
-        let mut replies = Vec::with_capacity(steps.len());
-        let mut steps = steps.into_iter();
-        loop {
-            match wave(steps.as_slice().iter().map(Step::is_alone)) {
-                0 => break,
-                1 => replies.push(self.settle(steps.next().expect("a wave of one")).await),
-                many => {
-                    let wave = steps.by_ref().take(many).map(|step| self.settle(step));
-                    replies.extend(join_all(wave).await);
-                }
-            }
-            // Once the run has ended nothing more starts, and every call still gets its reply.
-            if replies.iter().any(|reply| self.ends(reply).is_some()) {
-                let rest: Vec<Step> = steps.map(Step::given_up).collect();
-                replies.extend(join_all(rest.into_iter().map(|step| self.settle(step))).await);
-                break;
-            }
-        }
+        let scope = match steps.iter().any(Step::aborts_siblings) {
+            true => scope.cancellable(),
+            false => scope,
+        };
+        let replies = self.drive(steps, &scope).await;
         self.close_if_ended(replies)
+    }
+
+    /// What an offer shows of the tools that this run has or had.
+    fn own<'o>(&self, offer: &'o Offer) -> Cow<'o, Offer> {
+        if offer.is_like(&self.first_offer) || offer.is_like(&self.offer_all()) {
+            return Cow::Borrowed(offer);
+        }
+        let added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_own = |tool: &Arc<Registered>| {
+            let first = self.first_offer.find(tool.id().name().as_str());
+            first.is_some_and(|first| Arc::ptr_eq(first, tool))
+                || added.iter().any(|added| added.as_ptr() == Arc::as_ptr(tool))
+        };
+        Cow::Owned(offer.only(is_own))
     }
 
     /// Why a reply ends the run, if it does.
     fn ends(&self, reply: &Reply) -> Option<String> {
         let fault = reply.fault.as_ref()?;
-        let forbidden = self.recovery == Recovery::Forbidden && fault.kind == "repair";
-        (fault.fatal || forbidden).then(|| format!("{}: {}", reply.name, fault.message))
+        (fault.fatal || self.setup.hard.contains(&fault.kind))
+            .then(|| format!("{}: {}", reply.name, fault.message))
     }
 
     /// Every grant that some tool needs and the run does not have.
@@ -324,6 +299,9 @@ impl Run {
             // Checked before the first call, and for each tool that was added since.
             return Ok(());
         }
+        if let Some(err) = &self.live().unredacted {
+            return Err(err.clone().into());
+        }
         match self.missing_grants() {
             missing if missing.is_empty() => Ok(()),
             missing => Err(RunError::MissingGrants(missing)),
@@ -331,6 +309,9 @@ impl Run {
     }
 
     fn check_open(&self) -> Result<(), RunError> {
+        if self.place.is_here() {
+            return Err(RunError::Reentered);
+        }
         match self.ended.get() {
             None => Ok(()),
             Some(why) => Err(RunError::Closed { why: why.clone() }),
@@ -365,46 +346,16 @@ impl Run {
     }
 
     fn toolbox(&self) -> MutexGuard<'_, Toolbox> {
-        self.toolbox.lock().unwrap_or_else(PoisonError::into_inner)
+        self.setup.toolbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn live(&self) -> &LiveRun {
-        self.live.get_or_init(|| self.begin())
+        self.live.get_or_init(|| LiveRun::begin(&self.setup))
     }
+}
 
-    fn begin(&self) -> LiveRun {
-        let (clock, random) = (self.clock.clone(), self.random.clone());
-        let run = self.id.unwrap_or_else(|| {
-            let mut entropy = [0; 10];
-            random.fill(&mut entropy);
-            RunId::new(clock.unix_us() / 1_000, entropy)
-        });
-        let seed = random.seed().iter().map(|byte| format!("{byte:02x}")).collect();
-        let opening = Event::RunStarted {
-            seed,
-            thread: self.thread.clone(),
-            depth: 0,
-            canon: CANON_PROFILE,
-            note: self.note.clone(),
-        };
-        let tape = self.tape.clone();
-        let recorder = Arc::new(Recorder::new(tape, run, clock.clone(), opening));
-        let mut grants = self.grants.clone();
-        grants.insert(clock);
-        grants.insert(random);
-        grants.insert(RunInfo::detached());
-        grants.insert(Progress::detached());
-        grants.insert(Cancel::never());
-        let context = Arc::new(RunContext {
-            run,
-            thread: self.thread.clone(),
-            depth: 0,
-            depth_max: self.limits.depth,
-            cancel: self.cancel.clone(),
-            witness: recorder.clone(),
-        });
-        LiveRun { grants: Arc::new(grants), context, recorder }
-    }
+fn cancelled(executed: Executed) -> Fault {
+    Fault::Cancelled { executed, said: None }
 }
 
 /// A grant that a tool needs and a run does not have.
@@ -430,6 +381,9 @@ pub enum RunError {
     #[error("not executed: {}, which the run was not granted",
         .0.iter().map(Missing::to_string).collect::<Vec<_>>().join(", "))]
     MissingGrants(Vec<Missing>),
+    /// The secrets that the run was granted cannot be looked for. Nothing was executed.
+    #[error("not executed: {0}")]
+    Redact(#[from] RedactError),
     /// A tool was refused.
     #[error(transparent)]
     Register(#[from] RegisterError),
@@ -447,6 +401,12 @@ pub enum RunError {
         /// Why it ended.
         why: String,
     },
+    /// A tool called the run that it is a call of. Nothing was executed.
+    #[error("not executed: a tool cannot use the run that called it; take `Spawn` for a child")]
+    Reentered,
+    /// A child was to be given a tool. It is not there.
+    #[error("a child's tools can only be taken away")]
+    Narrow,
     /// The tape could not be written.
     #[error(transparent)]
     Tape(#[from] TapeError),

@@ -123,6 +123,7 @@ impl Checker {
     }
 
     /// Checks a document, and says what is wrong with it.
+    #[inline]
     pub fn check(&self, doc: &Doc<'_>) -> Result<(), Mismatch> {
         let steps = CHECK_STEPS_MIN + CHECK_STEPS_PER_BYTE * doc.text().len() as u64;
         if let Some(plan) = &self.plan

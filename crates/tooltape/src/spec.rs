@@ -2,6 +2,8 @@
 
 mod bounds;
 mod effects;
+mod footprint;
+mod template;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,6 +13,11 @@ use serde_json::Value;
 
 pub use bounds::{Bound, Bounds, Retry};
 pub use effects::{Access, Determinism, Effects, Reach, Repeat, Vote};
+pub use footprint::{
+    FOOTPRINT_KEYS_MAX, Footprint, FootprintOf, RESOURCE_BYTES_MAX, RESOURCE_SEGMENTS_MAX,
+    Resource, ResourceError,
+};
+pub use template::{KeyTemplate, KeyTemplateError};
 
 use crate::canon::Canon;
 use crate::fault::Repair;
@@ -54,6 +61,8 @@ pub struct Spec {
     pub history: History,
     /// What its errors look like.
     pub errors: Errors,
+    /// Whether a call keeps a thread of its own busy, of which there are only so many.
+    pub blocking: bool,
     /// What must be computed from arguments.
     pub hooks: Hooks,
 }
@@ -94,6 +103,8 @@ pub type Read = Arc<dyn Fn(&Canon) -> Result<Typed, Repair> + Send + Sync>;
 pub struct Hooks {
     /// Reads the arguments into the tool's own type and checks them, while the call is resolved.
     pub read: Option<Read>,
+    /// Computes what a call reads and writes; without it, by its access: nothing or everything.
+    pub footprint: Option<FootprintOf>,
 }
 
 impl Spec {
@@ -112,8 +123,14 @@ impl Spec {
             retry: Retry::default(),
             history: History::default(),
             errors: Errors::default(),
+            blocking: false,
             hooks: Hooks::default(),
         }
+    }
+
+    /// Whether a call runs a child run.
+    pub(crate) fn is_recursive(&self) -> bool {
+        self.effects.recursive || self.needs.iter().any(|need| need.is_recursive())
     }
 
     /// Sets the version.
@@ -176,6 +193,15 @@ impl Spec {
     #[must_use]
     pub fn needs(mut self, capability: impl Into<String>) -> Spec {
         self.capabilities.push(capability.into());
+        self
+    }
+
+    /// Sets what computes the resources that a call reads and writes.
+    ///
+    /// Calls overlap as far as this permits, so it must name everything that the tool touches.
+    #[must_use]
+    pub fn touches(mut self, footprint: FootprintOf) -> Spec {
+        self.hooks.footprint = Some(footprint);
         self
     }
 

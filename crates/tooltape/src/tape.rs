@@ -4,11 +4,16 @@ mod chain;
 mod event;
 mod memory;
 mod recorder;
+mod subscribe;
 
 pub use chain::{Head, verify};
-pub use event::{Event, Key, ProposalEvent, Record, TurnEvent};
+pub use event::{Event, Key, Parent, ProposalEvent, Record, TurnEvent};
 pub use memory::MemoryTape;
 pub(crate) use recorder::Recorder;
+pub use subscribe::{
+    BACKLOG_BYTES_DEFAULT, BACKLOG_PROGRESS_DEFAULT, BACKLOG_RECORDS_DEFAULT, Backlog, Seen,
+    Subscription,
+};
 
 use crate::id::RunId;
 use crate::tool::BoxFuture;
@@ -46,7 +51,8 @@ pub struct Append<'e> {
     pub after: u64,
     /// When it was written, in microseconds since the Unix epoch.
     pub at_us: u64,
-    /// What to append. A tape that takes the events leaves the list empty.
+    /// What to append. A tape that takes the events leaves the list empty, one that refuses them
+    /// leaves it as it was.
     pub events: &'e mut Vec<Event>,
 }
 

@@ -14,19 +14,26 @@ mod perform;
 mod policy;
 mod tape;
 mod tool;
+mod touches;
+mod transcript;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use model::model_conforms;
 pub use perform::perform_conforms;
 pub use policy::policy_conforms;
 pub use tape::tape_conforms;
 pub use tool::tool_conforms;
+pub use touches::Touches;
+pub use transcript::{
+    CallEntry, Entry, IdRule, ReplyEntry, TranscriptError, TranscriptRules, check_entries,
+    check_transcript, entries,
+};
 
 use crate::call::Proposal;
 use crate::run::Run;
 use crate::spec::{Access, Effects, Spec};
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::tool::{Args, BoxFuture, Output, Tool};
 use crate::{Grants, ToolError};
 

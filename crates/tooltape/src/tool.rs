@@ -99,6 +99,7 @@ impl Args {
     ///
     /// What [`Hooks::read`](crate::Hooks) already read is handed over; else the canonical text is
     /// parsed.
+    #[inline]
     pub fn parse<T: DeserializeOwned + 'static>(self) -> Result<T, ToolError> {
         match self.typed.map(|typed| typed.downcast::<T>()) {
             Some(Ok(typed)) => Ok(*typed),

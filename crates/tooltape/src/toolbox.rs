@@ -5,6 +5,7 @@ mod resolve;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 pub use repair::Repairs;
@@ -13,8 +14,8 @@ pub use resolve::SHOWN_BYTES_MAX;
 
 use crate::call::{Proposal, Resolved};
 use crate::fault::Repair;
-use crate::id::Name;
-use crate::spec::Spec;
+use crate::id::{NAME_BYTES_MAX, Name};
+use crate::spec::{FootprintOf, History, Spec};
 use crate::tool::{RegisterError, Registered, Tool};
 
 /// Every tool, by name, in the order of registration.
@@ -34,8 +35,29 @@ pub struct Toolbox(Arc<Shelf>);
 #[derive(Clone, Default)]
 struct Shelf {
     tools: Vec<Arc<Registered>>,
-    by_name: HashMap<Name, usize>,
+    by_name: HashMap<Name, usize, BuildHasherDefault<NameHasher>>,
     aliases: Vec<Alias>,
+}
+
+/// Hashes names as FNV-1a does: they are short, and no more of them than the host admits.
+struct NameHasher(u64);
+
+impl Default for NameHasher {
+    fn default() -> NameHasher {
+        NameHasher(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for NameHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[derive(Clone)]
@@ -103,6 +125,35 @@ impl Toolbox {
         }
     }
 
+    /// Says what the calls of a tool touch, whatever the tool says: for tools that others wrote.
+    ///
+    /// Offers already made do not change. A tool that is `Read` and whose hook says what it writes
+    /// counts as a write of everything.
+    pub fn touching(&mut self, name: &str, touches: FootprintOf) -> Result<(), RegisterError> {
+        self.replace(name, |tool| tool.touching(touches))
+    }
+
+    /// Lets the writes of a tool overlap those of other promoted tools, and its own, as far as the
+    /// run's limit on concurrent mutations goes. For tools that others wrote, and that are safe.
+    ///
+    /// Offers already made do not change. Towards all other calls its footprint counts as before.
+    pub fn promote(&mut self, name: &str) -> Result<(), RegisterError> {
+        self.replace(name, Registered::promoted)
+    }
+
+    fn replace(
+        &mut self,
+        name: &str,
+        with: impl FnOnce(&Registered) -> Result<Registered, RegisterError>,
+    ) -> Result<(), RegisterError> {
+        let Some(at) = self.0.by_name.get(name).copied() else {
+            return Err(RegisterError::Unknown { name: name.into() });
+        };
+        let tool = with(&self.0.tools[at])?;
+        Arc::make_mut(&mut self.0).tools[at] = Arc::new(tool);
+        Ok(())
+    }
+
     /// Who has this name, as its own or as an alias.
     fn owner(&self, name: &Name) -> Option<Name> {
         if self.0.by_name.contains_key(name) {
@@ -156,7 +207,9 @@ impl fmt::Debug for Offer {
 
 impl Shelf {
     fn get(&self, name: &str) -> Option<&Arc<Registered>> {
-        self.by_name.get(name).map(|at| &self.tools[*at])
+        // A model may send a name of any length; none of ours is that long.
+        let known = (name.len() <= NAME_BYTES_MAX).then(|| self.by_name.get(name))?;
+        known.map(|at| &self.tools[*at])
     }
 }
 
@@ -180,6 +233,23 @@ impl Offer {
         let mut aliases = self.shelf.aliases.iter();
         let alias = aliases.find(|it| &*it.provider == provider && it.name.as_str() == name);
         alias.map_or(name, |alias| alias.alias.as_str())
+    }
+
+    /// How a tool lets its old results be shortened; for an unknown tool, not at all.
+    pub fn history(&self, name: &str) -> History {
+        self.find(name).map_or_else(History::default, |tool| tool.spec().history.clone())
+    }
+
+    /// Whether it was made from the same tools as another, whatever each of the two shows.
+    pub(crate) fn is_like(&self, other: &Offer) -> bool {
+        Arc::ptr_eq(&self.shelf, &other.shelf)
+    }
+
+    /// The same offer, which shows only the tools that pass.
+    pub(crate) fn only(&self, keep: impl Fn(&Arc<Registered>) -> bool) -> Offer {
+        let kept = self.tools().filter(|tool| keep(tool));
+        let shown = kept.map(|tool| tool.id().name().clone()).collect();
+        Offer { shelf: self.shelf.clone(), shown: Some(Arc::new(shown)) }
     }
 
     fn shows(&self, name: &Name) -> bool {

@@ -123,7 +123,7 @@ fn default(key: &str) -> Option<toml::Value> {
         "workspace" => Some(".".into()),
         "agent.model" => Some("script".into()),
         "agent.turns" => Some(i64::from(TURNS_DEFAULT).into()),
-        "tools.disable" | "policy.rules" => Some(toml::Value::Array(Vec::new())),
+        "tools.disable" | "tools.promote" | "policy.rules" => Some(toml::Value::Array(Vec::new())),
         "policy.default" => Some("ask".into()),
         _ => None,
     }

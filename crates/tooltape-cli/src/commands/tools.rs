@@ -37,7 +37,8 @@ struct Row<'a> {
     errors: Errors,
     needs: Vec<String>,
     capabilities: &'a [String],
-    hooks: Vec<&'static str>,
+    hooks: Vec<String>,
+    promoted: bool,
     definition: Hash,
 }
 
@@ -58,7 +59,8 @@ impl<'a> Row<'a> {
             errors: spec.errors,
             needs: spec.needs.iter().map(|need| need.name()).collect(),
             capabilities: &spec.capabilities,
-            hooks: spec.hooks.read.iter().map(|_| "read").collect(),
+            hooks: hooks(tool),
+            promoted: tool.is_promoted(),
             definition: tool.definition(),
         }
     }
@@ -116,7 +118,6 @@ pub(super) fn show(context: &Context<'_>, name: &str) -> Result<Exit> {
         [] => "none".to_owned(),
         words => escape::line(&words.join(", ")).into_owned(),
     };
-    let hooks: Vec<String> = row.hooks.iter().map(|hook| (*hook).to_owned()).collect();
     let mut text = format!("{}\n  {}\n", paint(STRONG, &row.id), escape::text(row.description));
     let lines = [
         ("access", access(row.effects)),
@@ -127,7 +128,8 @@ pub(super) fn show(context: &Context<'_>, name: &str) -> Result<Exit> {
         ("errors", word(&row.errors)),
         ("needs", list(&row.needs)),
         ("capabilities", list(row.capabilities)),
-        ("hooks", list(&hooks)),
+        ("hooks", list(&row.hooks)),
+        ("promoted", if row.promoted { "yes" } else { "no" }.to_owned()),
         ("definition", row.definition.to_string()),
         ("input", pretty(row.input_schema)),
         ("output", row.output_schema.as_ref().map_or_else(|| "not declared".into(), pretty)),
@@ -220,6 +222,13 @@ pub(super) fn export(context: &Context<'_>, provider: Dialect) -> Result<Exit> {
 fn toolbox(context: &Context<'_>) -> Result<Toolbox> {
     let layers = context.layers(Path::new("."))?;
     context.host.toolbox(&layers)
+}
+
+/// What is computed from arguments, each as an author declares it.
+fn hooks(tool: &Registered) -> Vec<String> {
+    let read = tool.spec().hooks.read.iter().map(|_| "read".to_owned());
+    let touches = tool.touches().into_iter();
+    read.chain(touches.map(|touches| format!("touches = {}", touches.name()))).collect()
 }
 
 /// What a call may touch, in a few words.

@@ -18,11 +18,11 @@ enum Kind {
     /// In a flag or a variable: names with commas between them.
     List,
     /// Stands in files alone.
-    Rules,
+    Tables,
 }
 
 /// Every key, in the order in which `config explain` prints them.
-pub(crate) const KEYS: [Key; 9] = [
+pub(crate) const KEYS: [Key; 11] = [
     Key { name: "workspace", kind: Kind::Text },
     Key { name: "agent.model", kind: Kind::Text },
     Key { name: "agent.script", kind: Kind::Text },
@@ -30,8 +30,10 @@ pub(crate) const KEYS: [Key; 9] = [
     Key { name: "agent.turns", kind: Kind::Number },
     Key { name: "tools.allow", kind: Kind::List },
     Key { name: "tools.disable", kind: Kind::List },
+    Key { name: "tools.promote", kind: Kind::List },
+    Key { name: "tools.touches", kind: Kind::Tables },
     Key { name: "policy.default", kind: Kind::Text },
-    Key { name: "policy.rules", kind: Kind::Rules },
+    Key { name: "policy.rules", kind: Kind::Tables },
 ];
 
 impl Key {
@@ -42,7 +44,7 @@ impl Key {
 
     /// The variable that sets the key.
     pub(super) fn variable(&self) -> Option<String> {
-        let is_settable = self.kind != Kind::Rules;
+        let is_settable = self.kind != Kind::Tables;
         is_settable.then(|| format!("TOOLTAPE_{}", self.name.replace('.', "_").to_uppercase()))
     }
 
@@ -58,7 +60,7 @@ impl Key {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
                 Value::Array(names.map(Value::from).collect())
             }
-            Kind::Rules => return Err("rules stand in files only".to_owned()),
+            Kind::Tables => return Err(format!("`{}` stands in files only", self.name)),
         };
         let mut parts = self.name.rsplit('.');
         let leaf = Table::from_iter([(parts.next().unwrap_or_default().to_owned(), value)]);

@@ -13,7 +13,7 @@ use toml::{Table, Value};
 
 use super::file::{self, Source};
 use super::keys::{KEYS, Key};
-use super::{Config, DefaultWord, RuleTable};
+use super::{Config, DefaultWord, RuleTable, TouchesTable};
 use crate::args::Pair;
 use crate::exit::Exit;
 use crate::report::{Problem, Result};
@@ -144,6 +144,17 @@ impl Layers {
     /// All rules, in the order in which they decide.
     pub(crate) fn rules(&self) -> impl Iterator<Item = Found<'_, &RuleTable>> {
         self.all("policy.rules", |config| config.policy.rules.as_ref())
+    }
+
+    /// What each layer says of what a tool touches, the strongest first.
+    pub(crate) fn touches(&self) -> impl Iterator<Item = (&str, Found<'_, &TouchesTable>)> {
+        self.0.iter().flat_map(|layer| {
+            let said = layer.config.tools.touches.iter().flatten();
+            said.map(move |(name, value)| {
+                let key = format!("tools.touches.{name}");
+                (name.as_str(), Found { value, layer, key })
+            })
+        })
     }
 
     /// Everything that some layer says about a key, the strongest first.

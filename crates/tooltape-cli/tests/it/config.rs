@@ -25,6 +25,8 @@ fn the_strongest_layer_wins_and_is_named_with_its_place() {
               also 3  # HOME/config/tooltape/config.toml:3:9
             tools.allow = (not set)  # default
             tools.disable = []  # default
+            tools.promote = []  # default
+            tools.touches = (not set)  # default
             policy.default = "ask"  # default
             policy.rules = []  # default
         "#]],
@@ -63,6 +65,8 @@ fn a_key_that_nobody_set_has_its_default() {
             agent.turns = 32  # default
             tools.allow = (not set)  # default
             tools.disable = []  # default
+            tools.promote = []  # default
+            tools.touches = (not set)  # default
             policy.default = "ask"  # default
             policy.rules = []  # default
         "#]],

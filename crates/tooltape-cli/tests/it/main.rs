@@ -7,6 +7,7 @@ mod bad_input;
 mod run;
 mod stopping;
 mod tools;
+mod touches;
 mod config;
 mod policy;
 mod workspace;

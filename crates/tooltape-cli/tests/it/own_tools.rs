@@ -57,7 +57,10 @@ fn any_programs_tools_get_the_same_command_line() {
     let home = own_home();
     let names: Vec<_> = home.run(&["tools", "list", "--json"]).json().as_array().unwrap().clone();
     let names: Vec<&str> = names.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(&names[..5], ["echo", "hash", "list_dir", "read_file", "edit_file"]);
+    assert_eq!(
+        &names[..6],
+        ["echo", "hash", "read_artifact", "list_dir", "read_file", "edit_file"]
+    );
     assert!(names.contains(&"lend"));
     home.check(
         &["call", "lend", "title=Emma", "--yes"],

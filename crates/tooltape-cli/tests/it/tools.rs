@@ -36,7 +36,7 @@ fn tools_are_listed_with_all_that_they_declare() {
     let listed = Home::new().run(&["tools", "list", "--json"]).json();
     let tools = listed.as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["echo", "hash", "list_dir", "read_file", "edit_file"]);
+    assert_eq!(names, ["echo", "hash", "read_artifact", "list_dir", "read_file", "edit_file"]);
     for tool in tools {
         for key in [
             "name",
@@ -57,8 +57,8 @@ fn tools_are_listed_with_all_that_they_declare() {
     assert_eq!(tools[0]["id"], "echo@1.0.0");
     assert_eq!(tools[1]["effects"]["access"], "pure");
     assert_eq!(tools[1]["effects"]["determinism"], "deterministic");
-    assert_eq!(tools[4]["capabilities"], json!(["fs:write:."]));
-    assert!(tools[4]["needs"].as_array().unwrap().contains(&json!("Workspace")));
+    assert_eq!(tools[5]["capabilities"], json!(["fs:write:."]));
+    assert!(tools[5]["needs"].as_array().unwrap().contains(&json!("Workspace")));
 }
 
 #[test]
@@ -79,6 +79,7 @@ fn a_tool_is_shown_with_all_that_it_declares() {
           needs        none
           capabilities none
           hooks        read
+          promoted     no
           definition   HASH
           input        {
             "additionalProperties": false,
@@ -111,6 +112,15 @@ fn a_tool_is_shown_with_all_that_it_declares() {
 }
 
 #[test]
+fn what_computes_a_footprint_is_shown_by_its_name() {
+    let home = Home::new();
+    let shown = home.run(&["tools", "show", "edit_file"]).stdout;
+    assert!(shown.contains("hooks        read, touches = path_of\n"), "{shown}");
+    let shown = home.run(&["tools", "show", "edit_file", "--json"]).json();
+    assert_eq!(shown["hooks"], json!(["read", "touches = path_of"]));
+}
+
+#[test]
 fn the_configuration_takes_tools_away() {
     let home = Home::new();
     let names = |args: &[&str]| -> Vec<Value> {
@@ -121,8 +131,11 @@ fn the_configuration_takes_tools_away() {
     assert_eq!(names(&["--set", "tools.allow="]), Vec::<Value>::new());
     home.write("tooltape.toml", "[tools]\ndisable = [\"echo\"]\n");
     home.write(home.user_config(), "[tools]\ndisable = [\"list_dir\", \"of_another_program\"]\n");
-    assert_eq!(names(&[]), ["hash", "read_file", "edit_file"]);
-    assert_eq!(names(&["--set", "tools.disable=hash"]), ["read_file", "edit_file"]);
+    assert_eq!(names(&[]), ["hash", "read_artifact", "read_file", "edit_file"]);
+    assert_eq!(
+        names(&["--set", "tools.disable=hash"]),
+        ["read_artifact", "read_file", "edit_file"]
+    );
 }
 
 #[test]
@@ -163,13 +176,13 @@ fn an_export_is_what_each_providers_api_takes() {
     }
     for provider in ["anthropic", "anthropic-strict", "plain"] {
         let tools = export(provider);
-        assert_eq!(tools.as_array().unwrap().len(), 5);
+        assert_eq!(tools.as_array().unwrap().len(), 6);
         assert!(tools[0]["input_schema"].is_object());
     }
     let gemini = export("gemini");
     assert_eq!(gemini.as_array().unwrap().len(), 1);
     let declared = gemini[0]["functionDeclarations"].as_array().unwrap();
-    assert_eq!(declared.len(), 5);
+    assert_eq!(declared.len(), 6);
     assert!(declared[0].get("parameters").is_some());
 }
 

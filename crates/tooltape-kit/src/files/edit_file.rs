@@ -3,7 +3,7 @@
 use serde::Serialize;
 use similar::TextDiff;
 use tooltape::schemars::JsonSchema;
-use tooltape::{Random, ToolError, input, tool};
+use tooltape::{Footprint, Random, ToolError, input, tool};
 
 use super::nearest::nearest;
 use super::text::{Newline, Text};
@@ -97,6 +97,7 @@ pub(super) struct Edited {
     process = false,
     spend = false,
     needs("fs:write:."),
+    touches = path_of,
     output = Edited,
     wall_ms = 60_000,
     output_bytes = 256 << 10
@@ -122,6 +123,10 @@ pub(super) fn edit_file(
     let (hash, diff) = (self::hash(&bytes), diff(&path, &text, &edited));
     original.replace(&bytes, &random).map_err(WorkspaceError::tell)?;
     Ok(Edited { path, hash, diff, edits: edits.len() as u64 })
+}
+
+fn path_of(args: &EditFile) -> Footprint {
+    args.path.writes()
 }
 
 fn hash(bytes: &[u8]) -> String {

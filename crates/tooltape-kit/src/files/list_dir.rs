@@ -1,6 +1,6 @@
 //! `list_dir`: what a directory holds.
 
-use tooltape::{ToolError, input, tool};
+use tooltape::{Footprint, ToolError, input, tool};
 
 use crate::workspace::{Listing, Workspace, WorkspaceError, WorkspacePath};
 
@@ -20,6 +20,7 @@ pub(super) struct ListDir {
     blocking,
     version = "0.1.0",
     needs("fs:read:."),
+    touches = path_of,
     output = Listing,
     wall_ms = 30_000,
     output_bytes = 2 << 20
@@ -27,4 +28,8 @@ pub(super) struct ListDir {
 pub(super) fn list_dir(args: ListDir, files: Workspace) -> Result<Listing, ToolError> {
     let path = args.path.unwrap_or_else(WorkspacePath::root);
     files.list(&path).map_err(WorkspaceError::tell)
+}
+
+fn path_of(args: &ListDir) -> Footprint {
+    args.path.as_ref().unwrap_or(&WorkspacePath::root()).reads()
 }

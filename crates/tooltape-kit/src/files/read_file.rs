@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use serde::Serialize;
 use tooltape::schemars::JsonSchema;
-use tooltape::{ToolError, input, tool};
+use tooltape::{Footprint, ToolError, input, tool};
 
 use super::text::{Newline, Text};
 use crate::workspace::{Workspace, WorkspaceError, WorkspacePath};
@@ -54,6 +54,7 @@ pub(super) struct FileText {
     blocking,
     version = "0.1.0",
     needs("fs:read:."),
+    touches = path_of,
     output = FileText,
     wall_ms = 30_000,
     output_bytes = 512 << 10
@@ -71,6 +72,10 @@ pub(super) fn read_file(args: ReadFile, files: Workspace) -> Result<FileText, To
     let Window { shown, lines, truncated } = window(&text, start, lines);
     let (text, hash) = (shown.to_owned(), blake3::hash(&bytes).to_hex().to_string());
     Ok(FileText { path, text, start, lines, total_lines, hash, newline, truncated })
+}
+
+fn path_of(args: &ReadFile) -> Footprint {
+    args.path.reads()
 }
 
 /// A part of a text that may be shown.

@@ -5,6 +5,7 @@
 mod world;
 mod naive;
 mod spec;
+mod footprint;
 mod list_dir;
 mod read_file;
 mod edit_file;

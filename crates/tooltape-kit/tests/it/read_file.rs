@@ -231,3 +231,14 @@ fn links_that_stay_inside_are_followed() {
         assert_eq!(value.to_value()["text"], "inside\n", "{path}");
     }
 }
+
+#[test]
+fn relative_paths_are_relative_to_the_workspace_and_not_to_the_process() {
+    let world = World::new();
+    world.file("Cargo.toml", "of the workspace\n");
+    assert!(std::path::Path::new("Cargo.toml").exists(), "the process has one too");
+    for path in ["Cargo.toml", "./Cargo.toml"] {
+        let reply = world.call("read_file", &format!(r#"{{"path":"{path}"}}"#));
+        assert_eq!(reply.value.as_ref().unwrap().to_value()["text"], "of the workspace\n");
+    }
+}

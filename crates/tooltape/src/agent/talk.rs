@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::call::Proposal;
+use crate::history::size;
 use crate::model::{Message, Turn, TurnStop, Usage};
 use crate::reply::Reply;
 use crate::spec::Vote;
@@ -25,6 +26,8 @@ pub const TURNS_DEFAULT: u32 = 32;
 /// ```
 pub struct Talk {
     messages: Vec<Message>,
+    /// The bytes of all messages.
+    bytes: usize,
     turns: u32,
     turns_max: u32,
     calls: u64,
@@ -109,13 +112,23 @@ impl Talk {
     /// A conversation that starts with this question.
     pub fn new(question: impl Into<Arc<str>>, turns_max: u32) -> Talk {
         let messages = vec![Message::User(question.into())];
-        let usage = Usage::default();
-        Talk { messages, turns: 0, turns_max, calls: 0, errors: 0, usage, ending: None }
+        let (bytes, usage) = (messages.iter().map(size).sum(), Usage::default());
+        Talk { messages, bytes, turns: 0, turns_max, calls: 0, errors: 0, usage, ending: None }
     }
 
     /// Everything said so far.
     pub fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// The bytes of everything said so far, counted as it was said.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn push(&mut self, message: Message) {
+        self.bytes += size(&message);
+        self.messages.push(message);
     }
 
     /// How many turns the model has taken.
@@ -134,7 +147,7 @@ impl Talk {
             TurnStop::Length => Some(Stopped::Length),
             TurnStop::Refused => Some(Stopped::Refused),
         };
-        self.messages.push(Message::Model(turn));
+        self.push(Message::Model(turn));
         match (stopped, proposals.is_empty()) {
             (None, false) => Next::Calls(proposals),
             (None, true) => Next::Stop(self.answered(text, Stopped::Answer)),
@@ -152,7 +165,7 @@ impl Talk {
         self.calls += replies.len() as u64;
         self.errors += replies.iter().filter(|reply| reply.is_error).count() as u64;
         let stops = votes_to_stop(&replies);
-        self.messages.push(Message::Replies(replies));
+        self.push(Message::Replies(replies));
         if let Some((text, stopped)) = self.ending.take() {
             Next::Stop(self.answered(text, stopped))
         } else if stops {

@@ -8,7 +8,7 @@ use super::limits::Limits;
 use super::table::{Entry, Table, Tag};
 use super::unreadable::Unreadable;
 use super::write::Sets;
-use super::{Canon, number, read, string, write};
+use super::{Canon, Text, number, read, string, write};
 
 /// The most digits of an integer of 64 bits.
 const U64_DIGITS: usize = 20;
@@ -36,6 +36,7 @@ pub struct Doc<'t> {
 
 impl<'t> Doc<'t> {
     /// Reads a text, in time linear in its length but for the sorting of keys.
+    #[inline]
     pub fn read(text: &'t str, limits: &Limits) -> Result<Self, Unreadable> {
         let mut doc = Self { text, table: Table::new() };
         match read::read(text, limits, &mut doc.table) {
@@ -79,7 +80,7 @@ impl<'t> Doc<'t> {
     /// The canonical form; where that is the text, and the text is this one, its memory is shared.
     pub(crate) fn canonical_in(&self, text: &Arc<str>) -> Canon {
         match self.is_canonical() && std::ptr::eq(self.text, &**text) {
-            true => Canon(text.clone()),
+            true => Canon(Text::Short(text.clone())),
             false => self.canonical(),
         }
     }

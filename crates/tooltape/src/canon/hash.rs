@@ -26,6 +26,8 @@ pub enum Domain {
     Content,
     /// The canonical form of a policy.
     Policy,
+    /// What an idempotency key is made from.
+    Key,
     /// No domain: plain BLAKE3, as other programs compute it.
     Plain,
 }
@@ -41,6 +43,7 @@ impl Domain {
             Self::Event => Some(b"tooltape/1 event................"),
             Self::Content => Some(b"tooltape/1 content.............."),
             Self::Policy => Some(b"tooltape/1 policy..............."),
+            Self::Key => Some(b"tooltape/1 key.................."),
             Self::Plain => None,
         }
     }
@@ -74,6 +77,24 @@ impl Hash {
     /// Its 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+}
+
+/// A hash of bytes that come one after the other.
+pub(crate) struct Hashing(blake3::Hasher);
+
+impl Hashing {
+    pub(crate) fn new(domain: Domain) -> Self {
+        Self(domain.key().map_or_else(blake3::Hasher::new, blake3::Hasher::new_keyed))
+    }
+
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The hash of all the bytes.
+    pub(crate) fn end(&self) -> Hash {
+        Hash(self.0.finalize().into())
     }
 }
 

@@ -65,6 +65,16 @@ impl Limits {
         integer_digits: INTEGER_DIGITS_MAX,
     };
 
+    /// Of each limit, the lower one.
+    pub(crate) fn meet(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.min(other.bytes),
+            depth: self.depth.min(other.depth),
+            nodes: self.nodes.min(other.nodes),
+            integer_digits: self.integer_digits.min(other.integer_digits),
+        }
+    }
+
     /// These limits within the reader's own bounds.
     pub(super) fn bounded(&self) -> Self {
         Self {

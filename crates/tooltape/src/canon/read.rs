@@ -12,6 +12,7 @@ const FIELDS_UNLISTED_MAX: u32 = 16;
 pub(super) type Step = Result<(), Box<Unreadable>>;
 
 /// Reads a text that holds one value and white space into an empty table.
+#[inline]
 pub(super) fn read(text: &str, limits: &Limits, table: &mut Table) -> Step {
     let limits = limits.bounded();
     if text.len() > limits.bytes {

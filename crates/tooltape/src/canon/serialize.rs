@@ -1,6 +1,6 @@
 //! The canonical serializer: any value in, canonical text out, in one pass.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 
 use serde::Serialize;
@@ -11,7 +11,7 @@ use super::limits::Limits;
 use super::pool::{self, Pool};
 use super::strict::Strict;
 use super::unreadable::{Place, Unreadable};
-use super::{Canon, Uncanonical, string};
+use super::{COPIED_BYTES_MAX, Canon, Uncanonical, string};
 
 /// The largest text whose memory a thread keeps, in bytes.
 const TEXT_BYTES_KEPT_MAX: usize = 256 << 10;
@@ -28,7 +28,7 @@ pub(super) fn canonical<T: Serialize + ?Sized>(
     limits: &Limits,
 ) -> Result<Canon, Uncanonical> {
     thread_local! {
-        static KEPT: Pool<Box<Draft>> = const { RefCell::new(Vec::new()) };
+        static KEPT: Pool<Box<Draft>> = const { Cell::new(None) };
     }
     let mut draft = pool::take(&KEPT);
     let Draft { text, marks } = &mut *draft;
@@ -61,6 +61,7 @@ struct Draft {
 }
 
 impl Draft {
+    #[inline]
     fn end(&mut self, written: Result<(), serde_json::Error>) -> Result<Canon, Uncanonical> {
         if let Some(unreadable) = self.marks.refusal.take() {
             return Err(unreadable.into());
@@ -68,7 +69,11 @@ impl Draft {
         written?;
         let text = self.text.get_mut();
         self.marks.check_length(text.len())?;
-        Ok(Canon::new(as_str(text)))
+        if text.len() <= COPIED_BYTES_MAX {
+            return Ok(Canon::new(as_str(text)));
+        }
+        let text = String::from_utf8(std::mem::take(text)).expect("serde_json writes UTF-8");
+        Ok(Canon::written(text))
     }
 }
 

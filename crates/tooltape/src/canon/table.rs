@@ -1,6 +1,6 @@
 //! The flat table of a document's values, in the order of its text.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::mem;
 
 use super::pool::{self, Pool};
@@ -52,7 +52,7 @@ pub(super) struct Table {
 }
 
 thread_local! {
-    static KEPT: Pool<(Vec<Entry>, Vec<u32>)> = const { RefCell::new(Vec::new()) };
+    static KEPT: Pool<(Vec<Entry>, Vec<u32>)> = const { Cell::new(None) };
 }
 
 impl Table {

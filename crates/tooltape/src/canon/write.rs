@@ -1,6 +1,6 @@
 //! The canonical writer: table in, canonical text out.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use super::doc::Doc;
@@ -43,7 +43,7 @@ impl Sets {
 /// The canonical form of one value of a document.
 pub(super) fn canonical(doc: &Doc<'_>, index: u32, sets: Option<&Sets>) -> Canon {
     thread_local! {
-        static KEPT: Pool<String> = const { RefCell::new(Vec::new()) };
+        static KEPT: Pool<String> = const { Cell::new(None) };
     }
     let sets = sets.filter(|sets| !sets.is_empty());
     let entry = doc.entry(index);

@@ -1,10 +1,12 @@
 //! The clock: the only way in which the runtime and its tools learn the time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
 
 use super::{CallContext, Grant};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Tells the time, as the host grants it.
 ///
@@ -24,12 +26,11 @@ pub struct Clock(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    /// Steps of the monotonic clock from one reading of the wall clock, so time never runs back.
-    System {
-        origin: Instant,
-        unix_us: u64,
-    },
-    Fixed(Arc<AtomicU64>),
+    /// Steps of the runtime's clock from one reading of the wall clock, so time never runs back,
+    /// and stands still where a test pauses the runtime's timers.
+    System { origin: Instant, unix_us: u64 },
+    /// What it shows, and when it was made: deadlines run even where the shown time stands still.
+    Fixed { unix_us: Arc<AtomicU64>, origin: Instant },
 }
 
 impl Clock {
@@ -41,25 +42,41 @@ impl Clock {
 
     /// A clock that stands at this time since the Unix epoch, until somebody advances it.
     pub fn fixed(since_epoch: Duration) -> Clock {
-        Clock(Source::Fixed(Arc::new(AtomicU64::new(micros(since_epoch)))))
+        let unix_us = Arc::new(AtomicU64::new(micros(since_epoch)));
+        Clock(Source::Fixed { unix_us, origin: Instant::now() })
     }
 
     /// Moves a fixed clock, and all its clones, forward. The machine's clock moves by itself.
     pub fn advance(&self, by: Duration) {
         match &self.0 {
             Source::System { .. } => {}
-            Source::Fixed(unix_us) => {
+            Source::Fixed { unix_us, .. } => {
                 unix_us.fetch_add(micros(by), Ordering::SeqCst);
             }
         }
     }
 
     /// Microseconds since the Unix epoch.
+    #[inline]
     pub fn unix_us(&self) -> u64 {
         match &self.0 {
             Source::System { origin, unix_us } => unix_us + micros(origin.elapsed()),
-            Source::Fixed(unix_us) => unix_us.load(Ordering::SeqCst),
+            Source::Fixed { unix_us, .. } => unix_us.load(Ordering::SeqCst),
         }
+    }
+
+    /// Microseconds on a clock that never stands still, by which deadlines run; `unix_us` is what
+    /// was just read.
+    pub(crate) fn steady_us(&self, unix_us: u64) -> u64 {
+        match &self.0 {
+            Source::System { .. } => unix_us,
+            Source::Fixed { origin, .. } => micros(origin.elapsed()),
+        }
+    }
+
+    /// The same, where nothing was read before.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.steady_us(self.unix_us())
     }
 }
 

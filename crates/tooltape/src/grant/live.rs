@@ -1,18 +1,19 @@
 //! What a running call is told about itself, and what it may say while it runs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::Grant;
+use super::{Clock, Grant, Life};
 use crate::canon::Canon;
-use crate::fault::{ToolError, clip};
+use crate::fault::ToolError;
 use crate::id::{CallNo, Name, RunId};
 
 /// The most bytes of one progress message.
 pub const PROGRESS_BYTES_MAX: usize = 4_096;
+/// The most bytes of one named event.
+pub const EMITTED_BYTES_MAX: usize = 64 << 10;
 /// The most progress messages and named events of one call; the rest are dropped.
 pub const NOTES_MAX: u32 = 1_000;
 
@@ -28,6 +29,7 @@ pub(crate) enum Note {
     Progress(String),
     Emitted { name: Name, value: Canon },
     State { name: &'static str, value: Canon },
+    Abandoned { attempt: u32 },
 }
 
 /// What all calls of a run have in common.
@@ -36,8 +38,8 @@ pub(crate) struct RunContext {
     pub(crate) thread: Option<Arc<str>>,
     pub(crate) depth: u32,
     pub(crate) depth_max: u32,
-    pub(crate) cancel: CancellationToken,
     pub(crate) witness: Arc<dyn Witness>,
+    pub(crate) clock: Clock,
 }
 
 /// What a grant may know of the call that holds it.
@@ -45,19 +47,37 @@ pub(crate) struct RunContext {
 #[derive(Clone)]
 pub struct CallContext {
     pub(crate) info: RunInfo,
+    pub(crate) life: Arc<Life>,
+    /// What tells the attempt that nobody waits for it any more.
+    pub(crate) cancel: CancellationToken,
     pub(crate) frozen_unix_us: Option<u64>,
-    pub(crate) noted: Option<Arc<AtomicU32>>,
 }
 
 impl CallContext {
-    pub(crate) fn new(run: Arc<RunContext>, call: CallNo, id: Arc<str>) -> CallContext {
-        let info = RunInfo(Some(Live { run, call, id }));
-        CallContext { info, frozen_unix_us: None, noted: None }
+    pub(crate) fn new(
+        run: Arc<RunContext>,
+        id: Arc<str>,
+        life: Arc<Life>,
+        cancel: CancellationToken,
+        frozen_unix_us: Option<u64>,
+    ) -> CallContext {
+        let info = RunInfo(Some(Live { run, call: life.call(), id }));
+        CallContext { info, life, cancel, frozen_unix_us }
     }
 
-    /// Notes it, and says whether the tape took it. Where there is no run there is nothing to take.
-    pub(super) fn note(&self, note: Note) -> bool {
-        self.info.0.as_ref().is_none_or(|live| live.run.witness.note(live.call, note))
+    /// Notes it, or says why not. Where there is no run there is nothing to note it.
+    pub(super) fn note(&self, note: Note) -> Result<(), &'static str> {
+        let Some(live) = &self.info.0 else { return Ok(()) };
+        match self.life.unless_over(|| live.run.witness.note(live.call, note)) {
+            Some(true) => Ok(()),
+            Some(false) => Err("the tape refused it"),
+            None => Err("the call is over"),
+        }
+    }
+
+    /// The call says something; returns how often it did before.
+    fn beat(&self) -> u32 {
+        self.life.beat(self.info.0.as_ref().map_or(0, |live| live.run.clock.now_us()))
     }
 }
 
@@ -120,6 +140,8 @@ impl Grant for RunInfo {
 }
 
 /// Says what a call is doing while it does it. Subscribers and the tape see it; the model does not.
+///
+/// What is said once the call is over, such as by a thread that was given up, is dropped.
 #[derive(Clone)]
 pub struct Progress(Option<CallContext>);
 
@@ -131,24 +153,30 @@ impl Progress {
 
     /// Publishes a line of progress, cut at [`PROGRESS_BYTES_MAX`].
     pub fn say(&self, text: impl Into<String>) {
-        self.note(|| Note::Progress(clip(text.into(), PROGRESS_BYTES_MAX)));
+        // The witness cuts it, since half a secret would not be found any more.
+        self.note(|| Note::Progress(text.into()));
     }
 
     /// Publishes a named event with a value.
     ///
-    /// Fails where the name is not a valid [`Name`] or the value cannot be serialised.
+    /// Fails where the name is not a valid [`Name`], and where the value cannot be serialised or
+    /// has more than [`EMITTED_BYTES_MAX`]. Half a value would be none.
     pub fn emit(&self, name: &str, value: &impl Serialize) -> Result<(), ToolError> {
         let (name, value) = (Name::new(name)?, Canon::of(value)?);
+        let bytes = value.as_str().len();
+        if bytes > EMITTED_BYTES_MAX {
+            let most = format!("expected at most {EMITTED_BYTES_MAX}");
+            return Err(ToolError::tell(format!("the event `{name}` has {bytes} bytes, {most}")));
+        }
         self.note(|| Note::Emitted { name, value });
         Ok(())
     }
 
     fn note(&self, note: impl FnOnce() -> Note) {
         let Some(context) = &self.0 else { return };
-        let noted = context.noted.as_ref().map(|noted| noted.fetch_add(1, Ordering::Relaxed));
-        if noted.is_some_and(|noted| noted < NOTES_MAX) {
+        if context.beat() < NOTES_MAX {
             // A tape that refuses this refuses the call's end too, and there it is reported.
-            context.note(note());
+            let _ = context.note(note());
         }
     }
 }
@@ -157,12 +185,12 @@ impl Grant for Progress {
     const HARMLESS: bool = true;
 
     fn for_call(self, context: &CallContext) -> Progress {
-        let noted = Some(context.noted.clone().unwrap_or_default());
-        Progress(Some(CallContext { noted, ..context.clone() }))
+        Progress(Some(context.clone()))
     }
 }
 
-/// Tells a tool that nobody waits for its result any more.
+/// Tells a tool that nobody waits for its result any more: its call was cancelled or is over, or
+/// this attempt at it ran out of time.
 #[derive(Clone)]
 pub struct Cancel(CancellationToken);
 
@@ -172,12 +200,12 @@ impl Cancel {
         Cancel(CancellationToken::new())
     }
 
-    /// Whether the call was cancelled.
+    /// Whether nobody waits any more.
     pub fn is_requested(&self) -> bool {
         self.0.is_cancelled()
     }
 
-    /// Waits until the call is cancelled. Dropping the future leaves nothing behind.
+    /// Waits until nobody waits any more. Dropping the future leaves nothing behind.
     pub async fn requested(&self) {
         self.0.cancelled().await;
     }
@@ -187,9 +215,6 @@ impl Grant for Cancel {
     const HARMLESS: bool = true;
 
     fn for_call(self, context: &CallContext) -> Cancel {
-        match &context.info.0 {
-            Some(live) => Cancel(live.run.cancel.clone()),
-            None => self,
-        }
+        Cancel(context.cancel.clone())
     }
 }

@@ -2,9 +2,9 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{CallContext, Grant};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// A stream of random numbers that its seed decides.
 ///
@@ -53,6 +53,12 @@ impl Random {
     fn block(&self) -> [u8; 32] {
         let drawn = self.drawn.fetch_add(1, Ordering::SeqCst);
         *blake3::keyed_hash(&self.seed, &drawn.to_le_bytes()).as_bytes()
+    }
+
+    /// One of many streams that this one decides.
+    pub(crate) fn nth(&self, nth: u64) -> Random {
+        let stream = [*b"nth ....", nth.to_be_bytes()].concat();
+        Random::seeded(*blake3::keyed_hash(&self.seed, &stream).as_bytes())
     }
 
     /// The seed, which the tape keeps.

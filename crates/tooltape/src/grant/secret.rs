@@ -1,5 +1,6 @@
 //! Secrets: values with no schema, no serialised form and no debug text.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,9 +8,14 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::Grant;
 
+/// What stands where a secret stood.
+pub(crate) const REDACTED: &str = "[redacted]";
+
 /// A value that must not be written down: it has no way to be serialised or shown.
 ///
-/// Clones share it, and its memory is overwritten when the last one is dropped.
+/// Clones share it, and its memory is overwritten when the last one is dropped. A run that is
+/// granted a secret text, or secret bytes, also keeps them out of what leaves it, in memory of its
+/// own; another type of secret is added with [`Run::redact`](crate::Run::redact).
 ///
 /// ```
 /// use tooltape::Secret;
@@ -43,4 +49,13 @@ impl<T: Zeroize> fmt::Debug for Secret<T> {
     }
 }
 
-impl<T: Zeroize + Send + Sync + 'static> Grant for Secret<T> {}
+impl<T: Zeroize + Send + Sync + 'static> Grant for Secret<T> {
+    fn secret(&self) -> Option<&[u8]> {
+        let value: &dyn Any = self.expose();
+        let text = value.downcast_ref::<String>().map(String::as_bytes);
+        let text = text.or_else(|| value.downcast_ref::<Box<str>>().map(|text| text.as_bytes()));
+        let bytes = text.or_else(|| value.downcast_ref::<Vec<u8>>().map(Vec::as_slice));
+        let bytes = bytes.or_else(|| value.downcast_ref::<Box<[u8]>>().map(|bytes| &**bytes));
+        bytes.or_else(|| value.downcast_ref::<[u8; 32]>().map(<[u8; 32]>::as_slice))
+    }
+}

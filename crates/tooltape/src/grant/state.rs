@@ -1,13 +1,14 @@
 //! State: a value that calls share, updated one at a time and on tape.
 
 use std::any::type_name;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
 
 use super::{CallContext, Grant, Note};
 use crate::canon::Canon;
 use crate::fault::ToolError;
+use crate::sync::Mutex;
 
 /// A value that the calls of a run share.
 ///
@@ -38,15 +39,16 @@ impl<T: Clone + Serialize> State<T> {
 
     /// Changes the value and notes the new one on the tape.
     ///
-    /// Fails, and changes nothing, where the new value cannot be serialised or noted.
+    /// Fails, and changes nothing, where the new value cannot be serialised or noted; once the call
+    /// is over, nothing is noted of it any more.
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, ToolError> {
         let mut value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
         let mut changed = value.clone();
         let result = change(&mut changed);
         let canon = Canon::of(&changed)?;
         let note = Note::State { name: type_name::<T>(), value: canon };
-        if self.context.as_ref().is_some_and(|context| !context.note(note)) {
-            return Err(ToolError::tell("the new state could not be recorded"));
+        if let Some(Err(why)) = self.context.as_ref().map(|context| context.note(note)) {
+            return Err(ToolError::tell(format!("the new state could not be recorded: {why}")));
         }
         *value = changed;
         Ok(result)

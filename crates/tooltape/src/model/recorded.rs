@@ -1,9 +1,9 @@
 //! A model that takes the turns it took before.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use super::{Message, Model, ModelError, Turn, TurnStop, Usage, script};
+use crate::sync::atomic::AtomicUsize;
 use crate::tape::{Event, Record, TurnEvent};
 use crate::tool::BoxFuture;
 use crate::toolbox::Offer;
@@ -28,6 +28,8 @@ impl Recorded {
                 }
                 Event::Turn(turn) => recorded.turns.push(again(turn)),
                 Event::RunStarted { .. }
+                | Event::Retried { .. }
+                | Event::Abandoned { .. }
                 | Event::Tools { .. }
                 | Event::Proposed { .. }
                 | Event::Judged { .. }

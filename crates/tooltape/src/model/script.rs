@@ -1,13 +1,13 @@
 //! A model that plays a file: one turn a line.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Message, Model, ModelError, Turn, TurnStop};
 use crate::call::Proposal;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::tool::BoxFuture;
 use crate::toolbox::Offer;
 

@@ -3,15 +3,18 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::call::{Call, Proposal, RepairStep};
-use crate::canon::{Canon, Hash};
+use crate::call::{Call, Facts, Proposal};
+use crate::canon::Canon;
+use crate::fault::{Fault, TOLD_BYTES_MAX, clip, text_of};
 use crate::id::{CallNo, Name, RunId, ToolId};
 use crate::policy::Verdict;
-use crate::reply::Reply;
+use crate::reply::{Redactor, Reply};
 
 /// One thing that happened in a run.
 #[derive(Clone, Debug, Serialize)]
@@ -22,11 +25,14 @@ pub enum Event {
     #[serde(rename = "run.started")]
     RunStarted {
         /// The seed of its randomness, in hexadecimal.
-        seed: String,
+        seed: Box<str>,
         /// The thread that the host named.
         thread: Option<Arc<str>>,
         /// How deeply it is nested.
         depth: u32,
+        /// The run and the call that it was started by, where it is nested.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent: Option<Parent>,
         /// The profile of the canonical form.
         canon: &'static str,
         /// What the host wants kept with the run, such as where its workspace is.
@@ -50,32 +56,13 @@ pub enum Event {
         removed: Option<Name>,
     },
     /// A model proposed a call.
-    #[serde(rename = "call.proposed")]
-    Proposed {
-        /// The call.
-        call: CallNo,
-        /// The provider's id.
-        id: Arc<str>,
-        /// The tool's canonical name, or the name as written where there is no such tool.
-        name: Arc<str>,
-        /// The arguments as the model wrote them.
-        arguments: Arc<str>,
-    },
+    #[serde(rename = "call.proposed", serialize_with = "proposed")]
+    Proposed(Arc<Facts>),
     /// A policy judged the call.
-    #[serde(rename = "call.judged")]
+    #[serde(rename = "call.judged", serialize_with = "judged")]
     Judged {
-        /// The call.
-        call: CallNo,
-        /// The tool.
-        tool: ToolId,
-        /// The hash of the tool's definition.
-        definition: Hash,
-        /// The canonical arguments.
-        args: Canon,
-        /// Their hash.
-        args_hash: Hash,
-        /// What was repaired before.
-        repairs: Vec<RepairStep>,
+        /// The call, its tool, and its arguments.
+        facts: Arc<Facts>,
         /// `allow`, `ask` or `deny`.
         verdict: &'static str,
         /// The rule that decided.
@@ -100,6 +87,28 @@ pub enum Event {
         attempt: u32,
         /// The moment that a tool with bounded determinism sees, in microseconds.
         clock_us: Option<u64>,
+    },
+    /// An attempt failed, and after a pause another follows.
+    #[serde(rename = "call.retried")]
+    Retried {
+        /// The call.
+        call: CallNo,
+        /// The attempt that failed, counted from 1.
+        attempt: u32,
+        /// The code of what went wrong.
+        code: String,
+        /// What went wrong, for the host.
+        message: String,
+        /// How long the next attempt waited.
+        pause_ms: u64,
+    },
+    /// A blocking attempt was given up; its thread goes on until it is done.
+    #[serde(rename = "call.abandoned")]
+    Abandoned {
+        /// The call.
+        call: CallNo,
+        /// The attempt, counted from 1.
+        attempt: u32,
     },
     /// The call said what it is doing.
     #[serde(rename = "call.progress")]
@@ -142,6 +151,15 @@ pub enum Event {
         /// The model's answer.
         answer: Option<Arc<str>>,
     },
+}
+
+/// What started a nested run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Parent {
+    /// The run.
+    pub run: RunId,
+    /// The call within it.
+    pub call: CallNo,
 }
 
 /// A turn that a model took.
@@ -230,8 +248,10 @@ impl Event {
             | Event::Asked { .. }
             | Event::Turn(_)
             | Event::Tools { .. }
-            | Event::Proposed { .. }
+            | Event::Proposed(_)
             | Event::Judged { .. }
+            | Event::Retried { .. }
+            | Event::Abandoned { .. }
             | Event::Progress { .. }
             | Event::Emitted { .. }
             | Event::State { .. }
@@ -242,13 +262,14 @@ impl Event {
     /// The call that the event is about.
     pub fn call(&self) -> Option<CallNo> {
         match self {
-            Event::Proposed { call, .. }
-            | Event::Judged { call, .. }
-            | Event::Answered { call, .. }
+            Event::Answered { call, .. }
             | Event::Started { call, .. }
+            | Event::Retried { call, .. }
+            | Event::Abandoned { call, .. }
             | Event::Progress { call, .. }
             | Event::Emitted { call, .. }
             | Event::State { call, .. } => Some(*call),
+            Event::Proposed(facts) | Event::Judged { facts, .. } => Some(facts.call),
             Event::Settled(reply) => Some(reply.call),
             Event::RunStarted { .. }
             | Event::Asked { .. }
@@ -264,13 +285,15 @@ impl Event {
         match &mut event {
             Event::Settled(reply) => *reply = reply.unstamped(),
             Event::Started { clock_us, .. } => *clock_us = None,
-            Event::RunStarted { .. }
-            | Event::Asked { .. }
+            Event::Retried { pause_ms, .. } => *pause_ms = 0,
+            Event::RunStarted { parent, .. } => *parent = None,
+            Event::Asked { .. }
             | Event::Turn(_)
             | Event::Tools { .. }
-            | Event::Proposed { .. }
+            | Event::Proposed(_)
             | Event::Judged { .. }
             | Event::Answered { .. }
+            | Event::Abandoned { .. }
             | Event::Progress { .. }
             | Event::Emitted { .. }
             | Event::State { .. }
@@ -279,14 +302,24 @@ impl Event {
         event
     }
 
+    pub(crate) fn retried(
+        call: CallNo,
+        attempt: u32,
+        fault: &Fault,
+        pause: Duration,
+        redactor: &Redactor,
+    ) -> Event {
+        let code = redactor.redact(fault.code()).into_owned();
+        let message = redactor.redact(&text_of(fault)).into_owned();
+        let message = clip(message, TOLD_BYTES_MAX);
+        let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        Event::Retried { call, attempt, code, message, pause_ms }
+    }
+
+    #[inline]
     pub(crate) fn judged(call: &Call, verdict: &Verdict) -> Event {
         Event::Judged {
-            call: call.no(),
-            tool: call.tool().clone(),
-            definition: call.definition(),
-            args: call.args().clone(),
-            args_hash: call.args_hash(),
-            repairs: call.repairs().to_vec(),
+            facts: call.facts().clone(),
             verdict: match verdict {
                 Verdict::Allow { .. } => "allow",
                 Verdict::Ask { .. } => "ask",
@@ -295,6 +328,35 @@ impl Event {
             rule: verdict.rule().clone(),
         }
     }
+}
+
+/// What the tape keeps of a proposal.
+fn proposed<S: Serializer>(facts: &Facts, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut fields = serializer.serialize_struct("Proposed", 4)?;
+    fields.serialize_field("call", &facts.call)?;
+    fields.serialize_field("id", &facts.id)?;
+    fields.serialize_field("name", &facts.name)?;
+    fields.serialize_field("arguments", &facts.arguments)?;
+    fields.end()
+}
+
+/// What the tape keeps of a judgement.
+fn judged<S: Serializer>(
+    facts: &Facts,
+    verdict: &str,
+    rule: &str,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut fields = serializer.serialize_struct("Judged", 8)?;
+    fields.serialize_field("call", &facts.call)?;
+    fields.serialize_field("tool", &facts.tool())?;
+    fields.serialize_field("definition", &facts.definition())?;
+    fields.serialize_field("args", &facts.args)?;
+    fields.serialize_field("args_hash", &facts.args_hash)?;
+    fields.serialize_field("repairs", &facts.repairs)?;
+    fields.serialize_field("verdict", verdict)?;
+    fields.serialize_field("rule", rule)?;
+    fields.end()
 }
 
 /// An event at its place in a run.

@@ -1,10 +1,11 @@
 //! A tape in memory.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::{Ack, Append, Event, Head, Key, READ_RECORDS_MAX, Record, Tape, TapeError};
 use crate::id::{CallNo, RunId};
+use crate::sync::{Mutex, MutexGuard};
 use crate::tool::BoxFuture;
 
 /// A tape that lasts as long as its last clone. Clones share it.
@@ -27,8 +28,10 @@ pub struct MemoryTape(Arc<Mutex<BTreeMap<RunId, Reel>>>);
 struct Reel {
     /// The events, in blocks that are filled once and never moved.
     blocks: Vec<Vec<Event>>,
-    /// When each of them was written.
-    stamps: Vec<u64>,
+    /// How many they are.
+    len: usize,
+    /// When they were written: for each append, its first event and the moment.
+    stamps: Vec<(usize, u64)>,
     taken: Taken,
     /// The chain as far as somebody has asked for it.
     head: Option<Head>,
@@ -68,34 +71,41 @@ impl MemoryTape {
 impl Reel {
     fn records(&self, run: RunId, from: u64) -> impl Iterator<Item = Record> {
         let from = usize::try_from(from).unwrap_or(usize::MAX);
-        let events = self.blocks.iter().flatten().skip(from);
-        let events = (from as u64..).zip(events).zip(self.stamps.iter().skip(from));
-        events.map(move |((seq, event), at_us)| Record::new(run, seq, *at_us, event.clone()))
+        let mut append = self.stamps.partition_point(|(first, _)| *first <= from).saturating_sub(1);
+        (from..).zip(self.blocks.iter().flatten().skip(from)).map(move |(seq, event)| {
+            append += usize::from(self.stamps.get(append + 1).is_some_and(|next| next.0 == seq));
+            Record::new(run, seq as u64, self.stamps[append].1, event.clone())
+        })
     }
 
     fn append(&mut self, append: Append<'_>) -> Result<(), TapeError> {
-        let found = self.stamps.len();
+        let (found, events) = (self.len, append.events);
         if append.after != found as u64 {
             return Err(TapeError::Conflict { expected: append.after, found: found as u64 });
         }
-        let keys = append.events.iter().filter_map(|event| event.key());
-        for (at, key) in keys.clone().enumerate() {
-            if !self.taken.take(key) {
-                keys.take(at).for_each(|earlier| self.taken.give_back(earlier));
+        for (at, event) in events.iter().enumerate() {
+            if let Some(key) = event.key()
+                && !self.taken.take(key)
+            {
+                let earlier = events[..at].iter().filter_map(Event::key);
+                earlier.for_each(|earlier| self.taken.give_back(earlier));
                 return Err(TapeError::KeyTaken { key });
             }
         }
-        self.stamps.resize(found + append.events.len(), append.at_us);
-        self.block(append.events.len()).append(append.events);
+        if !events.is_empty() {
+            self.stamps.push((found, append.at_us));
+            self.len += events.len();
+            self.block(events.len()).append(events);
+        }
         Ok(())
     }
 
     /// The last block, or a new one if that has too little room.
     fn block(&mut self, events: usize) -> &mut Vec<Event> {
         let room = self.blocks.last().map_or(0, |block| block.capacity() - block.len());
-        if room < events || self.blocks.is_empty() {
+        if room < events {
             let (least, most) = BLOCK_EVENTS;
-            let size = self.stamps.len().clamp(least, most).max(events);
+            let size = self.len.clamp(least, most).max(events);
             self.blocks.push(Vec::with_capacity(size));
         }
         self.blocks.last_mut().expect("there is a last block now")

@@ -1,12 +1,13 @@
 //! What every policy promises.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::Spy;
 use crate::call::{Call, Proposal};
 use crate::policy::{Policy, Verdict};
 use crate::run::Run;
 use crate::spec::Access;
+use crate::sync::Mutex;
 use crate::toolbox::Toolbox;
 
 /// Holds a policy to its promises, on calls of tools of every access.

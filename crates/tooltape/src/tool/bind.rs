@@ -13,7 +13,8 @@ use crate::spec::{Spec, Typed};
 /// Takes the argument `name` out of a tool's schema, refuses it from the model, and fills it from
 /// a grant after the call was resolved, hashed and permitted.
 ///
-/// It is meant for tools that have no first parameter of ours: remote ones, executables, WASM.
+/// It is meant for tools that have no first parameter of ours: remote ones, executables, WASM. The
+/// tool's footprint hook is dropped, since it would not see the argument.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -48,6 +49,8 @@ pub fn bind<G: Grant>(
     hide(&mut spec.input, name)
         .ok_or_else(|| BindError { tool: spec.name.clone(), argument: name.into() })?;
     spec.needs.push(Need::of::<G>());
+    // What it touches may depend on the hidden argument, which no hook sees.
+    spec.hooks.footprint = None;
     let hidden = name.to_owned();
     spec.hooks.read = Some(Arc::new(move |canon| refuse(canon, &hidden)));
     let fill = move |grants: &Grants| grants.get::<G>().map(|grant| fill(&grant));

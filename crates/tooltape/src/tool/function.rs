@@ -14,7 +14,8 @@ use serde_json::Value;
 use super::{Args, BoxFuture, IntoResult, Output, Tool};
 use crate::canon::Canon;
 use crate::fault::{Repair, ToolError};
-use crate::grant::{Grant, Grants, Need};
+use crate::grant::{Grant, Grants, Need, Vigil, Work};
+use crate::place;
 use crate::spec::{Errors, Spec, Typed};
 
 /// A type that a model may send: it can be read, it has a schema, and it can check itself.
@@ -75,7 +76,8 @@ where
     F: BlockingHandler<M>,
     M: 'static,
 {
-    let spec = described::<F::Input>(spec, F::needs(), F::ERRORS);
+    let mut spec = described::<F::Input>(spec, F::needs(), F::ERRORS);
+    spec.blocking = true;
     let function = Arc::new(function);
     Arc::new(BlockingTool { spec, function, marker: PhantomData::<fn() -> M> })
 }
@@ -230,9 +232,9 @@ macro_rules! impl_handlers {
                 input: I,
                 grants: &'a Grants,
             ) -> BoxFuture<'a, Result<Output, ToolError>> {
-                let _ = grants;
                 $(let $grant = taken::<$grant>(grants);)*
-                Box::pin(on_a_thread(move || self(input, $($grant),*).into_result()))
+                let thread = grants.thread();
+                Box::pin(on_a_thread(thread, move || self(input, $($grant),*).into_result()))
             }
         }
     };
@@ -247,9 +249,19 @@ impl_handlers!(A B C D G H);
 impl_handlers!(A B C D G H J);
 impl_handlers!(A B C D G H J K);
 
+/// Runs work on a thread that may block. Dropping the future leaves the thread to itself; it keeps
+/// its seats until it is done.
 pub(super) async fn on_a_thread(
+    thread: Option<(Work, Vigil)>,
     work: impl FnOnce() -> Result<Output, ToolError> + Send + 'static,
 ) -> Result<Output, ToolError> {
+    let (working, _waiting) = thread.unzip();
+    let places = place::here();
+    let work = move || {
+        let _working = working;
+        let _entered = place::enter(&places);
+        work()
+    };
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         // The run isolates panics, wherever they happen.

@@ -6,8 +6,9 @@ use std::ops::Deref;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::canon::{Canon, Limits};
-use crate::fault::ToolError;
+use crate::artifact::ArtifactId;
+use crate::canon::{Canon, Limits, Uncanonical, Unreadable};
+use crate::fault::{BoundKind, Exceeded, Executed, ToolError};
 use crate::spec::Errors;
 
 /// A piece of content, as the model reads it.
@@ -41,6 +42,16 @@ pub enum Block {
         /// Its media type.
         media_type: Option<String>,
     },
+    /// Stands where output was left out because it was too long. Only the runtime makes one.
+    #[non_exhaustive]
+    LeftOut {
+        /// How many bytes were left out.
+        bytes: u64,
+        /// Of how many.
+        of: u64,
+        /// Where all of them are, unless they could not be kept.
+        artifact: Option<ArtifactId>,
+    },
 }
 
 impl Block {
@@ -51,7 +62,7 @@ impl Block {
 }
 
 /// Blocks of content, in their order. One block alone, as most replies have it, needs no list.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Content {
     /// One block.
@@ -71,6 +82,30 @@ impl Deref for Content {
     }
 }
 
+// One block is one block, with a list or without.
+impl PartialEq for Content {
+    fn eq(&self, other: &Content) -> bool {
+        **self == **other
+    }
+}
+
+impl FromIterator<Block> for Content {
+    fn from_iter<I: IntoIterator<Item = Block>>(blocks: I) -> Content {
+        let blocks: Vec<Block> = blocks.into_iter().collect();
+        <[Block; 1]>::try_from(blocks).map_or_else(Content::Many, Content::One)
+    }
+}
+
+impl Content {
+    /// The blocks as a list.
+    pub(crate) fn into_vec(self) -> Vec<Block> {
+        match self {
+            Content::One(block) => block.into(),
+            Content::Many(blocks) => blocks,
+        }
+    }
+}
+
 /// What a tool returned: a value for the application, content for the model, details for the host.
 ///
 /// Most tools return a type that serialises, and never meet this one.
@@ -80,7 +115,7 @@ impl Deref for Content {
 /// let output = Output::text("two files changed").detail(serde_json::json!({ "files": 2 }));
 /// assert_eq!(output.content(), [Block::text("two files changed")]);
 /// ```
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Output {
     pub(crate) value: Option<Canon>,
     pub(crate) content: Vec<Block>,
@@ -114,11 +149,7 @@ impl Output {
 
     /// A value that serialises. The model reads its canonical text.
     pub fn value(value: &impl Serialize) -> Result<Output, ToolError> {
-        let value = Canon::within(value, &Limits::RESULT).map_err(|err| {
-            ToolError::tell("the tool's output could not be serialised")
-                .code("output.unserialisable")
-                .because(err)
-        })?;
+        let value = Canon::within(value, &Limits::RESULT).map_err(unserialisable)?;
         Ok(Output { value: Some(value), ..Output::default() })
     }
 
@@ -155,10 +186,35 @@ impl Output {
         self
     }
 
+    /// The same output with another value, which the model reads instead of any content.
+    pub fn with_value(self, value: &impl Serialize) -> Result<Output, ToolError> {
+        let Output { value, .. } = Output::value(value)?;
+        Ok(Output { value, content: Vec::new(), ..self })
+    }
+
+    /// The value, where there is one.
+    pub fn canon(&self) -> Option<&Canon> {
+        self.value.as_ref()
+    }
+
     /// The content given so far.
     pub fn content(&self) -> &[Block] {
         &self.content
     }
+}
+
+fn unserialisable(err: Uncanonical) -> ToolError {
+    if let Uncanonical::Unreadable(Unreadable::TooLong { limit, found }) = err {
+        return ToolError::beyond(Exceeded {
+            bound: BoundKind::OutputBytes,
+            limit: limit as u64,
+            used: Some(found as u64),
+            executed: Executed::Executed,
+        });
+    }
+    ToolError::tell("the tool's output could not be serialised")
+        .code("output.unserialisable")
+        .because(err)
 }
 
 /// A result that votes to end the run: `Ok(Stop(value))`.

@@ -1,5 +1,6 @@
 //! A tool as a toolbox holds it: checked, its schemas compiled once, its definition hashed.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -7,9 +8,10 @@ use serde_json::Value;
 
 use super::Tool;
 use crate::canon::{Canon, Domain, Hash, Uncanonical};
+use crate::fault::{ToolError, panic_text};
 use crate::id::{Name, NameError, ToolId, VersionError};
 use crate::schema::{Checker, SchemaError};
-use crate::spec::{Access, Bounds, Effects, Retry, Spec};
+use crate::spec::{Access, Bounds, Effects, Footprint, FootprintOf, Retry, Spec, Typed};
 
 /// A tool that passed every check at registration.
 pub struct Registered {
@@ -18,6 +20,9 @@ pub struct Registered {
     definition: Hash,
     input: Checker,
     output: Option<Checker>,
+    /// What computes a call's footprint: the host's word, or else the tool's.
+    touches: Option<FootprintOf>,
+    promoted: bool,
 }
 
 impl Registered {
@@ -39,7 +44,31 @@ impl Registered {
         }
         let definition = definition(spec)
             .map_err(|source| RegisterError::Definition { tool: id.clone(), source })?;
-        Ok(Registered { id, definition, input, output, tool })
+        let touches = spec.hooks.footprint.clone();
+        Ok(Registered { id, definition, input, output, touches, promoted: false, tool })
+    }
+
+    /// The same tool, whose footprint the host computes.
+    pub(crate) fn touching(&self, touches: FootprintOf) -> Result<Registered, RegisterError> {
+        if self.spec().effects.access == Access::Pure {
+            return Err(self.misfit("it touches nothing"));
+        }
+        let again = Registered::new(self.tool.clone())?;
+        Ok(Registered { touches: Some(touches), promoted: self.promoted, ..again })
+    }
+
+    /// The same tool, whose writes the host lets overlap.
+    pub(crate) fn promoted(&self) -> Result<Registered, RegisterError> {
+        if self.spec().effects.access != Access::Write {
+            return Err(self.misfit("only a `Write` tool can be promoted"));
+        }
+        let again = Registered::new(self.tool.clone())?;
+        Ok(Registered { touches: self.touches.clone(), promoted: true, ..again })
+    }
+
+    fn misfit(&self, why: &'static str) -> RegisterError {
+        let (tool, access) = (self.id.clone(), self.spec().effects.access);
+        RegisterError::Misfit { tool, access, why }
     }
 
     /// The tool.
@@ -70,6 +99,43 @@ impl Registered {
     /// Its compiled output schema.
     pub fn output(&self) -> Option<&Checker> {
         self.output.as_ref()
+    }
+
+    /// What computes the footprint of its calls: the host's word, or else its own.
+    pub fn touches(&self) -> Option<&FootprintOf> {
+        self.touches.as_ref()
+    }
+
+    /// Whether the host lets its writes overlap those of other promoted tools.
+    pub fn is_promoted(&self) -> bool {
+        self.promoted
+    }
+
+    /// What a call with these arguments reads and writes; `typed` is what resolving read of them.
+    ///
+    /// A tool that is `Pure` touches nothing. One that is `Read` and says what it writes cannot be
+    /// right about both, so it counts as a write of everything. A hook that panics fails its call,
+    /// before anything was executed.
+    pub fn footprint(&self, args: &Canon, typed: Option<&Typed>) -> Result<Footprint, ToolError> {
+        let access = self.spec().effects.access;
+        let hook = match &self.touches {
+            Some(hook) if access != Access::Pure => hook,
+            Some(_) | None => return Ok(Footprint::everything(access)),
+        };
+        let footprint = panic::catch_unwind(AssertUnwindSafe(|| hook.of(args, typed)));
+        let footprint = footprint.map_err(|panic| {
+            let (name, text) = (hook.name(), panic_text(panic));
+            ToolError::not_done("what the call would touch is not known")
+                .code("footprint.panicked")
+                .because(format!("the footprint hook `{name}` panicked: {text}"))
+        })?;
+        Ok(match footprint {
+            Some(footprint) if access == Access::Read && footprint.is_write() => {
+                Footprint::everything(Access::Write)
+            }
+            Some(footprint) => footprint,
+            None => Footprint::everything(access),
+        })
     }
 }
 
@@ -161,9 +227,19 @@ pub enum RegisterError {
         taken_by: Name,
     },
     /// There is no tool of that name.
-    #[error("there is no tool named `{name}` to give an alias to")]
+    #[error("there is no tool named `{name}`")]
     Unknown {
         /// The name.
         name: String,
+    },
+    /// What the host says of it does not go with its access.
+    #[error("`{tool}` declares access `{access:?}`: {why}")]
+    Misfit {
+        /// The tool.
+        tool: ToolId,
+        /// What it declares.
+        access: Access,
+        /// Why that does not go together.
+        why: &'static str,
     },
 }

@@ -12,17 +12,29 @@ use super::function::{described, on_a_thread, taken};
 use super::{Args, BoxFuture, Input, IntoResult, Output, Tool};
 use crate::fault::ToolError;
 use crate::grant::{Grant, Grants, Need};
-use crate::spec::{Errors, Spec};
+use crate::spec::{Errors, Footprint, FootprintOf, Spec};
+
+/// A function that says what a call touches.
+type Touches<I> = fn(&I) -> Footprint;
 
 /// The proof that a model may send an `I`.
 pub struct Sent<I> {
     describe: fn(Spec, Vec<Need>, Errors) -> Spec,
     read: fn(Args) -> Result<I, ToolError>,
+    touching: fn(&'static str, Touches<I>) -> FootprintOf,
 }
 
 /// Proves that a model may send an `I`.
 pub fn sent<I: Input>() -> Sent<I> {
-    Sent { describe: described::<I>, read: Args::parse }
+    let touching = |name, hook| FootprintOf::input::<I>(name, hook);
+    Sent { describe: described::<I>, read: Args::parse, touching }
+}
+
+impl<I> Sent<I> {
+    /// Sets the function that says what a call touches, under the name that it was given by.
+    pub fn touching(&self, spec: Spec, name: &'static str, hook: Touches<I>) -> Spec {
+        spec.touches((self.touching)(name, hook))
+    }
 }
 
 /// A type that may be a field of what a model sends.
@@ -82,10 +94,11 @@ impl<R: 'static> Returned<R> {
     /// Runs a synchronous function on a thread that may block.
     pub fn of_blocking(
         &self,
+        grants: &Grants,
         work: impl FnOnce() -> R + Send + 'static,
     ) -> BoxFuture<'static, Result<Output, ToolError>> {
         let settle = self.settle;
-        Box::pin(on_a_thread(move || settle(work())))
+        Box::pin(on_a_thread(grants.thread(), move || settle(work())))
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) struct Reading {
     pub(crate) repairs: Repairs,
 }
 
+#[inline]
 pub(super) fn resolve(
     offer: &Offer,
     proposal: &Proposal,
@@ -48,6 +49,7 @@ pub(super) fn resolve(
     typed(registered, args, repaired.steps())
 }
 
+#[inline]
 fn offered<'a>(offer: &'a Offer, name: &str) -> Result<&'a Arc<Registered>, Repair> {
     let shown = || clip(name.to_owned(), SHOWN_BYTES_MAX);
     match offer.find(name) {
@@ -68,6 +70,7 @@ fn offered<'a>(offer: &'a Offer, name: &str) -> Result<&'a Arc<Registered>, Repa
 }
 
 /// Nothing was sent. That means `{}` only where nothing is required and nothing is changed.
+#[cold]
 fn empty(registered: &Registered, reading: &Reading) -> Result<(Canon, Vec<RepairStep>), Repair> {
     let harmless = registered.spec().effects.access != Access::Write;
     match registered.input().accepts_empty_object() {
@@ -79,6 +82,7 @@ fn empty(registered: &Registered, reading: &Reading) -> Result<(Canon, Vec<Repai
     }
 }
 
+#[inline]
 fn checked(
     registered: &Registered,
     text: &str,
@@ -97,6 +101,7 @@ fn checked(
     Ok(doc.canonical_in(sent))
 }
 
+#[inline]
 fn typed(
     registered: &Arc<Registered>,
     args: Canon,
@@ -116,6 +121,7 @@ fn isolated<T>(read: impl FnOnce() -> Result<T, Repair>) -> Result<T, Repair> {
     })
 }
 
+#[cold]
 fn malformed(error: &dyn std::fmt::Display, raw: &str) -> Repair {
     let message = format!("your JSON was malformed: {error}; you sent `{}`", shown(raw));
     Repair::new("args.malformed", message)

@@ -328,8 +328,10 @@ async fn a_bound_argument_is_hidden_refused_and_filled() {
         assert_eq!(spec.needs[0].name(), "Secret<String>");
 
         let run = over([search]).grant(Secret::new("filled".to_owned()));
-        let replies = play(&run, "search {\"query\":\"a\"}").await;
-        assert_eq!(replies, "c1 {\"key\":\"filled\",\"query\":\"a\"}\n");
+        let filled = reply(&run, "search", r#"{"query":"a"}"#).await;
+        let value = filled.value.as_ref().unwrap();
+        assert_eq!(value.as_str(), r#"{"key":"filled","query":"a"}"#);
+        assert_eq!(filled.text(), r#"{"key":"[redacted]","query":"a"}"#);
         let refused = reply(&run, "search", r#"{"query":"a","key":"stolen"}"#).await;
         assert!(refused.text().starts_with("not executed: "), "{}", refused.text());
         assert!(refused.text().contains("unknown field `key`"), "{}", refused.text());

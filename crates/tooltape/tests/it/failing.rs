@@ -138,7 +138,7 @@ async fn a_fatal_error_ends_the_run_and_settles_its_batch() {
     };
     assert_eq!(why, "fails: the database is gone: planted cause");
     let seen: Vec<_> = replies.iter().map(Reply::text).collect();
-    assert_eq!(seen, ["failed: the database is gone", "failed: no such row"]);
+    assert_eq!(seen, ["failed: the database is gone", "not executed: cancelled"]);
     let Err(closed) = run.batch(Vec::new()).await else { panic!("the run is over") };
     assert!(closed.to_string().starts_with("not executed: the run ended before"), "{closed}");
 }

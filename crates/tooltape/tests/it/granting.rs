@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tooltape::limits::EMITTED_BYTES_MAX;
 use tooltape::testing::{Spy, play, proposals, tool_conforms};
 use tooltape::{
     Access, Cancel, Clock, Empty, Event, Grant, Hash, MemoryTape, Name, Progress, Proposal, Random,
@@ -146,6 +147,23 @@ async fn a_cooperative_tool_sees_the_cancel_and_what_it_says_is_kept() {
 #[derive(Clone)]
 struct Database;
 impl Grant for Database {}
+
+#[tokio::test]
+async fn a_named_event_has_a_bound_of_its_own() {
+    /// Says too much.
+    #[tool(Read)]
+    async fn flood(_: Empty, progress: Progress) -> Result<(), ToolError> {
+        progress.emit("enough", &"x".repeat(EMITTED_BYTES_MAX - 2))?;
+        progress.emit("dump", &"x".repeat(EMITTED_BYTES_MAX - 1))
+    }
+    let tape = MemoryTape::default();
+    let run = over(tools![flood]).tape(tape.clone());
+    let told = "c1 failed: the event `dump` has 65537 bytes, expected at most 65536\n";
+    assert_eq!(play(&run, "flood {}").await, told);
+    let events = tape.records(run.id());
+    let emitted = events.iter().filter(|it| matches!(it.event, Event::Emitted { .. }));
+    assert_eq!(emitted.count(), 1, "half a value would be none");
+}
 
 /// Needs what nobody granted.
 #[tool(Read)]

@@ -1,9 +1,17 @@
 //! What one call does wrong stays with that call, and what a host fills stays with the host.
 
-use tooltape::testing::{Spy, play};
-use tooltape::{Access, Executed, Secret, Spec, ToolError, bind, input, tool_fn};
+use std::error::Error;
+use std::time::Duration;
+use std::{fmt, panic};
+
+use tooltape::testing::{Spy, play, proposals};
+use tooltape::{
+    Access, Answer, Bound, Bounds, Effects, Empty, Executed, Repeat, Retry, Secret, Spec,
+    ToolError, Verdict, bind, input, tool_fn,
+};
 
 use crate::declaring::{over, reply};
+use crate::stage::{Stage, free};
 
 #[input(check)]
 struct Initial {
@@ -51,4 +59,103 @@ async fn a_filled_value_that_does_not_fit_is_shown_to_nobody() {
     assert_eq!(reply.executed, Executed::NotExecuted);
     assert_eq!(reply.text(), "not executed: the filled arguments do not fit the tool");
     assert!(!serde_json::to_string(&reply).unwrap().contains("hunter2"));
+}
+
+/// An error whose text cannot be written, and which cannot be dropped.
+#[derive(Debug)]
+struct Unspeakable(fn() -> fmt::Result);
+
+impl fmt::Display for Unspeakable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("half a")?;
+        (self.0)()
+    }
+}
+
+impl Error for Unspeakable {}
+
+/// Panics, where nothing panics already.
+fn burst() {
+    if !std::thread::panicking() {
+        panic::resume_unwind(Box::new("planted"));
+    }
+}
+
+impl Drop for Unspeakable {
+    fn drop(&mut self) {
+        burst();
+    }
+}
+
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        burst();
+    }
+}
+
+fn panicking() -> fmt::Result {
+    panic::resume_unwind(Box::new("planted"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_cannot_be_written_or_dropped_fails_its_own_call_only() {
+    let odd = |name: &str, write: fn() -> fmt::Result| {
+        let retry = Retry { attempts: 2, pause_ms: 1, pause_ms_max: 1 };
+        let effects = Effects { repeat: Repeat::Idempotent, ..Effects::default() };
+        let spec = Spec::new(name, "Fails.").effects(effects).retry(retry);
+        tool_fn(
+            spec,
+            move |_: Empty| async move { Err::<(), ToolError>(Unspeakable(write).into()) },
+        )
+    };
+    let mute = odd("mute", || Err(fmt::Error));
+    let run = free([mute, odd("loud", panicking), Stage::new().read("read")]);
+    let replies = run.batch(proposals("read {}\nmute {}\nloud {}")).await.unwrap();
+    let message = |at: usize| replies[at].fault.as_ref().map(|fault| fault.message.to_string());
+    assert_eq!(message(0), None);
+    assert_eq!(message(1).unwrap(), "half a (it cannot be written)");
+    assert_eq!(message(2).unwrap(), "half a (writing it panicked: planted)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_panics_when_it_is_dropped_fails_its_own_call_only() {
+    let bounds = Bounds { wall: Bound::At(Duration::from_millis(10)), ..Bounds::default() };
+    let spec = Spec::new("odd", "Hangs.").access(Access::Read).bounds(bounds);
+    let odd = tool_fn(spec, async |_: Empty| {
+        let _bomb = Bomb;
+        std::future::pending::<Result<(), ToolError>>().await
+    });
+    let run = free([odd, Stage::new().read("read")]);
+    let replies = run.batch(proposals("odd {}\nread {\"ms\":20}")).await.unwrap();
+    assert_eq!((replies[0].executed, replies[1].is_error), (Executed::Unknown, false));
+
+    let batch = run.batch(proposals("odd {}\nodd {}"));
+    let dropped = tokio::time::timeout(Duration::from_millis(5), batch).await;
+    assert!(dropped.is_err(), "and whoever drops the batch lives on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_panics_when_it_is_withdrawn_fails_its_own_call_only() {
+    let stage = Stage::new();
+    let run = free([stage.read("asks"), stage.read("read")])
+        .policy(|call: &tooltape::Call| match call.tool().name().as_str() {
+            "asks" => Verdict::ask("test"),
+            _ => Verdict::allow("test"),
+        })
+        .approver(|_| {
+            Box::pin(async {
+                let _bomb = Bomb;
+                std::future::pending::<Answer>().await
+            })
+        });
+    let cancelling = async {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        run.cancel_call(tooltape::CallNo(1));
+    };
+    let batch = run.batch(proposals("asks {}\nread {}"));
+    let (replies, ()) = tokio::join!(batch, cancelling);
+    let replies = replies.unwrap();
+    assert_eq!((replies[0].executed, replies[1].is_error), (Executed::NotExecuted, false));
 }

@@ -7,10 +7,11 @@ use tooltape::{Limits, Retry, RunLimits, limits::*};
 
 #[test]
 fn every_named_limit_is_in_the_table_with_its_value() {
-    let RunLimits { wall, batch_calls, run_calls, depth, arguments, .. } = RunLimits::default();
+    let RunLimits { wall, queue, batch_calls, run_calls, depth, arguments, .. } =
+        RunLimits::default();
     let Retry { attempts, pause_ms, pause_ms_max } = Retry::default();
     let Limits { bytes, depth: argument_depth, nodes, integer_digits, .. } = arguments;
-    let rows: [(&str, String, &str); 38] = [
+    let rows: [(&str, String, &str); 42] = [
         ("ARGUMENT_BYTES_MAX", bytes.to_string(), "bytes of a call's arguments"),
         ("DEPTH_MAX", argument_depth.to_string(), "nesting of arguments"),
         ("NODES_MAX", nodes.to_string(), "values in arguments"),
@@ -24,9 +25,13 @@ fn every_named_limit_is_in_the_table_with_its_value() {
         ("PROGRESS_BYTES_MAX", PROGRESS_BYTES_MAX.to_string(), "bytes of a progress message"),
         ("NOTES_MAX", NOTES_MAX.to_string(), "progress messages and events of a call"),
         ("READ_RECORDS_MAX", READ_RECORDS_MAX.to_string(), "records that one read returns"),
+        ("RESOURCE_BYTES_MAX", RESOURCE_BYTES_MAX.to_string(), "bytes of a resource key"),
+        ("RESOURCE_SEGMENTS_MAX", RESOURCE_SEGMENTS_MAX.to_string(), "segments of a resource key"),
+        ("FOOTPRINT_KEYS_MAX", FOOTPRINT_KEYS_MAX.to_string(), "keys that a call reads, or writes"),
         ("WALL_DEFAULT", format!("{wall:?}"), "wall time of an attempt"),
+        ("QUEUE_DEFAULT", format!("{queue:?}"), "time that an attempt waits in its layers"),
         ("BATCH_CALLS_DEFAULT", batch_calls.to_string(), "calls of a batch that are executed"),
-        ("RUN_CALLS_DEFAULT", run_calls.to_string(), "calls of a run that are executed"),
+        ("RUN_CALLS_DEFAULT", run_calls.to_string(), "calls of a run and its children"),
         ("DEPTH_DEFAULT", depth.to_string(), "nesting of runs"),
         ("TURNS_DEFAULT", TURNS_DEFAULT.to_string(), "turns of a model for one question"),
         (
@@ -66,8 +71,85 @@ fn every_named_limit_is_in_the_table_with_its_value() {
         "# Limits\n\nEverything has a limit with a name. A test holds this table to the code.\n\n\
          | limit | default | of what |\n|---|---|---|\n",
     );
-    for (name, value, what) in rows {
+    for (name, value, what) in
+        rows.into_iter().chain(of_runs()).chain(of_results()).chain(of_layers())
+    {
         writeln!(page, "| `{name}` | {value} | {what} |").unwrap();
     }
     expect_file!["../../../../docs/limits.md"].assert_eq(&page);
+}
+
+/// Rows whose values are constants: `NAME: "of what"`.
+macro_rules! named {
+    ($($name:ident: $what:literal,)*) => {
+        vec![$((stringify!($name), $name.to_string(), $what)),*]
+    };
+}
+
+/// The limits of what surrounds a call, and of those who watch it.
+fn of_layers() -> Vec<(&'static str, String, &'static str)> {
+    named![
+        CACHE_ENTRIES_DEFAULT: "results that a cache keeps",
+        CACHE_BYTES_DEFAULT: "bytes of results in a cache",
+        BACKLOG_PROGRESS_DEFAULT: "records of progress that wait for a subscriber",
+        BACKLOG_RECORDS_DEFAULT: "other records that wait for a subscriber",
+        BACKLOG_BYTES_DEFAULT: "bytes of records that wait for a subscriber",
+        EMITTED_BYTES_MAX: "bytes of a named event",
+        SPAN_CONTENT_BYTES_MAX: "bytes of arguments, or of a result, in a span",
+    ]
+}
+
+/// The limits of what a model is shown, and of what is kept besides.
+fn of_results() -> Vec<(&'static str, String, &'static str)> {
+    named![
+        OUTPUT_BYTES_DEFAULT: "bytes that a model reads of a result",
+        OUTPUT_BYTES_MIN: "bytes that such a bound has at least",
+        IMAGE_BYTES_MAX: "bytes of a result's images in base64, beside that bound",
+        BLOCKS_MAX: "blocks of a result",
+        MEDIA_TYPE_BYTES_MAX: "bytes of a media type",
+        FAULT_BYTES_MAX: "bytes that the host reads of a fault",
+        WINDOW_BYTES_DEFAULT: "bytes of a conversation that a model is shown",
+        COMPACTED_BYTES_MAX: "bytes of an old result that may be cut",
+        ARGUMENT_SHOWN_BYTES_MAX: "bytes of an argument that stand for an old result",
+        SECRET_BYTES_MIN: "bytes that a secret has at least, to be looked for",
+        SECRETS_BYTES_MAX: "bytes of all secrets that are looked for",
+        ARTIFACT_BYTES_MAX: "bytes of an artifact",
+        ARTIFACT_MEMORY_BYTES_MAX: "bytes of all artifacts in memory",
+        ARTIFACT_STORE_BYTES_MAX: "bytes of all artifacts in a directory",
+        ARTIFACT_READ_BYTES_MAX: "bytes that one read of an artifact returns",
+        ARTIFACTS_MAX: "artifacts of a run and its children",
+        PAGE_BYTES_MAX: "bytes of a page of `read_artifact`",
+    ]
+}
+
+/// What a run allows, beside what every call may use.
+fn of_runs() -> [(&'static str, String, &'static str); 9] {
+    let limits = RunLimits::default();
+    [
+        ("IDLE_DEFAULT", format!("{:?}", limits.idle), "silence of an attempt"),
+        ("BATCH_WALL_DEFAULT", format!("{:?}", limits.batch_wall), "wall time of a batch"),
+        ("RUN_WALL_DEFAULT", format!("{:?}", limits.run_wall), "wall time of a run"),
+        (
+            "CANCEL_GRACE_DEFAULT",
+            format!("{:?}", limits.cancel_grace),
+            "time that a cancelled call has to stop by itself",
+        ),
+        (
+            "TAPE_WALL_DEFAULT",
+            format!("{:?}", limits.tape_wall),
+            "time until the end of a write is durable",
+        ),
+        ("CONCURRENCY_DEFAULT", limits.concurrency.to_string(), "calls of a run at once"),
+        (
+            "MUTATIONS_DEFAULT",
+            limits.mutations.to_string(),
+            "promoted and recursive calls of a run at once",
+        ),
+        ("BLOCKING_DEFAULT", limits.blocking.to_string(), "threads of a run's blocking tools"),
+        (
+            "RUN_BYTES_DEFAULT",
+            limits.run_bytes.to_string(),
+            "bytes of a run's arguments and results",
+        ),
+    ]
 }

@@ -164,7 +164,7 @@ async fn versions_are_distinct_on_tape_and_in_the_definition() {
     let run = Run::new(&toolbox).tape(tape.clone());
     run.batch(vec![Proposal::new("c1", "push", "{}")]).await.unwrap();
     let judged = tape.records(run.id()).into_iter().find_map(|record| match record.event {
-        Event::Judged { tool, definition, .. } => Some((tool, definition)),
+        Event::Judged { facts, .. } => facts.tool().cloned().zip(facts.definition()),
         _ => None,
     });
     assert_eq!(judged, Some((one, first)));

@@ -87,7 +87,7 @@ async fn a_tool_receives_the_canonical_bytes_that_were_hashed_and_recorded() {
     assert_eq!(received.as_str(), r#"{"a":[9007199254740993,"é"],"b":1}"#);
     assert_eq!(reply.args_hash, Hash::of(Domain::Arguments, received.as_str().as_bytes()));
     let judged = tape.records(run.id()).into_iter().find_map(|record| match record.event {
-        Event::Judged { args, args_hash, .. } => Some((args, args_hash)),
+        Event::Judged { facts, .. } => Some((facts.args.clone()?, facts.args_hash)),
         _ => None,
     });
     assert_eq!(judged, Some((received, reply.args_hash)));

@@ -79,7 +79,7 @@ async fn a_panic_says_unknown_to_the_model_and_its_text_to_the_host() {
     assert_eq!(reply.executed, Executed::Unknown);
     let fault = reply.fault.as_ref().unwrap();
     assert_eq!(&*fault.message, "the tool panicked: panic: at the disco");
-    assert_eq!((fault.kind, &*fault.code), ("in_doubt", "tool.panicked"));
+    assert_eq!((fault.kind.name(), &*fault.code), ("in_doubt", "tool.panicked"));
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn a_recorded_failure_is_served_as_it_was() {
         assert_eq!(served.result_hash, live.result_hash);
         let kind = |reply: &tooltape::Reply| {
             let fault = reply.fault.as_ref().unwrap();
-            (fault.kind, fault.code.clone())
+            (fault.kind.name(), fault.code.clone())
         };
         assert_eq!(kind(&served), kind(&live));
         assert_eq!(spy.calls(), 1);

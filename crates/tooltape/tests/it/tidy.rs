@@ -19,6 +19,8 @@ const COLUMNS_MAX: usize = 100;
 const UNSAFE_ALLOWED: [&str; 1] = ["crates/tooltape-kit/src/sandbox"];
 /// The one layer of the core that touches clock and randomness, to grant them.
 const AMBIENT_ALLOWED: [&str; 1] = ["crates/tooltape/src/grant"];
+/// Where the core may name std's locks: in what the model checker replaces, and for a counter.
+const MODELLED_ALLOWED: [&str; 2] = ["crates/tooltape/src/sync", "crates/tooltape/src/place"];
 /// The one file that holds the words which no file may hold.
 const WORDS: &str = "crates/tooltape/tests/it/tidy/words.rs";
 
@@ -111,6 +113,16 @@ fn the_core_reads_no_environment_clock_or_randomness_except_to_grant_them() {
     keeps(ambient, "crates/tooltape/src/grant/clock.rs", "SystemTime::now()");
     keeps(ambient, "crates/tooltape-cli/src/config.rs", "std::env::var(\"HOME\")");
     keep(ambient);
+}
+
+#[test]
+fn the_core_shares_state_only_by_what_the_model_checker_sees() {
+    breaks(modelled, "crates/tooltape/src/run.rs", "use std::sync::{Arc, Mutex};");
+    breaks(modelled, "crates/tooltape/src/run.rs", "n: std::sync::atomic::AtomicU64,");
+    keeps(modelled, "crates/tooltape/src/run.rs", "use std::sync::{Arc, PoisonError, LazyLock};");
+    keeps(modelled, "crates/tooltape/src/sync.rs", "use std::{sync::{Mutex, atomic}};");
+    keeps(modelled, "crates/tooltape-kit/src/files.rs", "use std::sync::Mutex;");
+    keep(modelled);
 }
 
 #[test]
@@ -288,6 +300,18 @@ fn ambient(source: &Source) -> Vec<(usize, String)> {
         source.lines_with(word).into_iter().map(move |line| (line, format!("reaches `{word}`")))
     });
     lines.collect()
+}
+
+fn modelled(source: &Source) -> Vec<(usize, String)> {
+    if !source.path.starts_with("crates/tooltape/src/") || is_within(source, &MODELLED_ALLOWED) {
+        return Vec::new();
+    }
+    let lines = source.code.lines().enumerate().filter(|(_, line)| line.contains("std::sync::"));
+    let found = lines.flat_map(|(index, line)| {
+        let words = words::SHARED.iter().filter(|word| !lines_with(line, word).is_empty());
+        words.map(move |word| (index + 1, format!("takes `{word}` from std, not `crate::sync`")))
+    });
+    found.collect()
 }
 
 /// Whether the source is one of the modules: the file itself or a file of its folder.

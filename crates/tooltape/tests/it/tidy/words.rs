@@ -28,6 +28,10 @@ pub(super) const FORBIDDEN_CODE: [&str; 6] =
 pub(super) const VAGUE_NAMES: [&str; 10] =
     ["util", "utils", "common", "helper", "helpers", "types", "manager", "misc", "prelude", "mod"];
 
+/// What the core shares state by, which must be a model checker's where one is used.
+pub(super) const SHARED: [&str; 8] =
+    ["Mutex", "MutexGuard", "RwLock", "OnceLock", "Condvar", "Barrier", "Once", "atomic"];
+
 /// What the core may reach only through a grant: the environment, the clock, randomness.
 pub(super) const AMBIENT: [&str; 8] = [
     "std::env",

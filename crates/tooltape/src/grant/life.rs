@@ -1,0 +1,158 @@
+//! What a call has of its own while it lives: how it is cancelled, its beat, its key, its end.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Asked, CallContext, Grant};
+use crate::canon::{Domain, Hash};
+use crate::id::{CallNo, RunId};
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{Mutex, OnceLock};
+
+/// What one call has of its own, through all its attempts.
+pub(crate) struct Life {
+    run: RunId,
+    call: CallNo,
+    args_hash: Hash,
+    cancel: CancellationToken,
+    /// How often the call said something.
+    beats: AtomicU32,
+    /// How long somebody was asked on behalf of the call's children.
+    asked: Arc<Asked>,
+    /// When it last did, on the clock by which deadlines run.
+    heard_us: AtomicU64,
+    /// Its threads that are not done.
+    threads: AtomicU32,
+    /// Whether nothing more is noted of it, since its end is.
+    over: Mutex<bool>,
+}
+
+impl Life {
+    /// The life of a call that is cancelled with `parent`.
+    pub(crate) fn new(
+        run: RunId,
+        call: CallNo,
+        args_hash: Hash,
+        parent: &CancellationToken,
+    ) -> Arc<Life> {
+        Arc::new(Life {
+            run,
+            call,
+            args_hash,
+            cancel: parent.child_token(),
+            beats: AtomicU32::new(0),
+            heard_us: AtomicU64::new(0),
+            threads: AtomicU32::new(0),
+            over: Mutex::new(false),
+            asked: Arc::default(),
+        })
+    }
+
+    pub(crate) fn call(&self) -> CallNo {
+        self.call
+    }
+
+    /// How long somebody was asked on behalf of the call's children.
+    pub(crate) fn asked(&self) -> &Arc<Asked> {
+        &self.asked
+    }
+
+    pub(crate) fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// The call says something at this moment; returns how often it did before.
+    pub(super) fn beat(&self, now_us: u64) -> u32 {
+        self.heard_us.fetch_max(now_us, Ordering::Relaxed);
+        self.beats.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// When the call last said something: 0 if it never did.
+    pub(crate) fn heard_us(&self) -> u64 {
+        self.heard_us.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn thread_begins(&self) {
+        self.threads.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(super) fn thread_ends(&self) {
+        self.threads.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Whether a thread still works for the call, be it one that was given up.
+    pub(crate) fn is_working(&self) -> bool {
+        self.threads.load(Ordering::SeqCst) > 0
+    }
+
+    /// The call is over: whatever still works for it is told, and notes nothing any more.
+    pub(crate) fn end(&self) {
+        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.cancel.cancel();
+    }
+
+    /// Notes something, unless the call is over. It does not end meanwhile.
+    pub(super) fn unless_over<T>(&self, note: impl FnOnce() -> T) -> Option<T> {
+        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+        (!*over).then(note)
+    }
+}
+
+/// Tells an attempt, once this is dropped, that nobody waits for it any more.
+#[derive(Default)]
+pub(crate) struct Leash(OnceLock<CancellationToken>);
+
+impl Leash {
+    /// What the attempt is told by, which is also how its call is cancelled.
+    pub(super) fn token(&self, life: &Life) -> &CancellationToken {
+        self.0.get_or_init(|| life.cancel.child_token())
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        if let Some(token) = self.0.get() {
+            token.cancel();
+        }
+    }
+}
+
+/// A key that is the same for every attempt at one call, and for no other call.
+///
+/// A tool that declares `repeat = Keyed` hands it to the service that it calls, so that the service
+/// does the same thing only once. It is made from the run, the call and the canonical arguments.
+///
+/// ```
+/// use tooltape::IdempotencyKey;
+/// assert_eq!(IdempotencyKey::detached("k").as_str(), "k");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IdempotencyKey(Arc<str>);
+
+impl IdempotencyKey {
+    /// A key of no run. For tests that call the function themselves.
+    pub fn detached(key: &str) -> IdempotencyKey {
+        IdempotencyKey(key.into())
+    }
+
+    /// The key: 64 hexadecimal digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for IdempotencyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl Grant for IdempotencyKey {
+    fn for_call(self, context: &CallContext) -> IdempotencyKey {
+        let Life { run, call, args_hash, .. } = &*context.life;
+        let text = format!("{run} {} {args_hash}", call.0);
+        IdempotencyKey(Hash::of(Domain::Key, text.as_bytes()).to_string().into())
+    }
+}

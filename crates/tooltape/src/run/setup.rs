@@ -1,0 +1,281 @@
+//! What a run is set up with before it begins, and what its children inherit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::budget::Budget;
+use super::pools::Tree;
+use super::{Run, RunLimits};
+use crate::call::Call;
+use crate::fault::FaultKind;
+use crate::fault::ToolError;
+use crate::grant::{Asked, Clock, Grant, GrantMap, Random};
+use crate::id::{Name, RunId};
+use crate::perform::{Layer, Layered, Live, Perform, Spans, Stages};
+use crate::policy::{Answer, Approver, Pending, Policy, Rules};
+use crate::reply::{Framing, Redactor};
+use crate::sync::Mutex;
+use crate::tape::{MemoryTape, Parent, Tape};
+use crate::tool::{BoxFuture, Output};
+use crate::toolbox::{Reading, Repairs, Toolbox};
+
+/// What a run is set up with.
+#[derive(Clone)]
+pub(super) struct Setup {
+    pub(super) id: Option<RunId>,
+    pub(super) toolbox: Arc<Mutex<Toolbox>>,
+    pub(super) grants: GrantMap,
+    pub(super) policy: Arc<dyn Policy>,
+    pub(super) approver: Option<Arc<Approver>>,
+    pub(super) tape: Arc<dyn Tape>,
+    pub(super) performer: Layered,
+    pub(super) stages: Stages,
+    pub(super) spans: Spans,
+    pub(super) reading: Reading,
+    /// The kinds of fault that end the run.
+    pub(super) hard: Vec<FaultKind>,
+    pub(super) redactor: Redactor,
+    pub(super) framing: Framing,
+    pub(super) sequential: bool,
+    pub(super) limits: RunLimits,
+    pub(super) quotas: BTreeMap<Name, u64>,
+    pub(super) clock: Clock,
+    pub(super) random: Random,
+    pub(super) thread: Option<Arc<str>>,
+    pub(super) note: Option<Arc<Value>>,
+    pub(super) cancel: CancellationToken,
+    pub(super) tree: Arc<Tree>,
+    pub(super) budget: Option<Arc<Budget>>,
+    /// Whose clocks stand still too while somebody is asked.
+    pub(super) asked_of: Vec<Arc<Asked>>,
+    pub(super) depth: u32,
+    pub(super) parent: Option<Parent>,
+}
+
+/// What happens when a model asks badly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// It is told what to mend, and may ask again.
+    #[default]
+    Allowed,
+    /// It gets its reply, and the run ends.
+    Forbidden,
+}
+
+impl Setup {
+    pub(super) fn new(toolbox: &Toolbox) -> Setup {
+        Setup {
+            id: None,
+            toolbox: Arc::new(Mutex::new(toolbox.clone())),
+            grants: GrantMap::default(),
+            policy: Arc::new(Rules::allow_reads()),
+            approver: None,
+            tape: Arc::new(MemoryTape::default()),
+            performer: Layered::new(Live),
+            stages: Stages::default(),
+            spans: Spans::default(),
+            reading: Reading::default(),
+            hard: Vec::new(),
+            redactor: Redactor::default(),
+            framing: Framing::default(),
+            sequential: false,
+            limits: RunLimits::default(),
+            quotas: BTreeMap::new(),
+            clock: Clock::system(),
+            random: Random::system(),
+            thread: None,
+            note: None,
+            cancel: CancellationToken::new(),
+            tree: Tree::new(),
+            budget: None,
+            asked_of: Vec::new(),
+            depth: 0,
+            parent: None,
+        }
+    }
+}
+
+impl Run {
+    /// Hands the run's tools a value that they may name.
+    #[must_use]
+    pub fn grant(mut self, grant: impl Grant) -> Run {
+        self.setup.grants.insert(grant);
+        self
+    }
+
+    /// Replaces the policy, which allows reads.
+    #[must_use]
+    pub fn policy(mut self, policy: impl Policy + 'static) -> Run {
+        self.setup.policy = Arc::new(policy);
+        self
+    }
+
+    /// Sets who is asked. Where nobody is, a call that must be asked about is denied.
+    #[must_use]
+    pub fn approver(
+        mut self,
+        approver: impl for<'a> Fn(&'a Pending) -> BoxFuture<'a, Answer> + Send + Sync + 'static,
+    ) -> Run {
+        self.setup.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Replaces the tape, which is in memory.
+    #[must_use]
+    pub fn tape(mut self, tape: impl Tape + 'static) -> Run {
+        self.setup.tape = Arc::new(tape);
+        self
+    }
+
+    /// Replaces the performer, which runs the tools.
+    #[must_use]
+    pub fn performer(mut self, performer: impl Perform + 'static) -> Run {
+        self.setup.performer = self.setup.performer.around(performer);
+        self
+    }
+
+    /// Puts a layer around the performer, inside the layers that are there.
+    #[must_use]
+    pub fn layer(mut self, layer: impl Layer + 'static) -> Run {
+        self.setup.performer = self.setup.performer.with(layer);
+        self
+    }
+
+    /// Lets the host change a call's arguments before it is limited, hashed and judged.
+    ///
+    /// What a hook returns is resolved again, and the tape says that the arguments were prepared;
+    /// `None` changes nothing. It runs before the calls of a batch are put in order, so it must not
+    /// block. Hooks run in the order of registration, each on what the one before it made.
+    ///
+    /// ```
+    /// use tooltape::{Run, Toolbox, builtin, serde_json::json};
+    ///
+    /// let run = Run::new(&Toolbox::new(builtin::tools()).unwrap()).prepare(|call| {
+    ///     (call.tool().name().as_str() == "echo").then(|| json!({ "text": "hello" }))
+    /// });
+    /// ```
+    #[must_use]
+    pub fn prepare(mut self, hook: impl Fn(&Call) -> Option<Value> + Send + Sync + 'static) -> Run {
+        self.setup.stages.prepare.push(Arc::new(hook));
+        self
+    }
+
+    /// Lets the host look at each attempt once its start is on the tape, and refuse it.
+    ///
+    /// Nothing has happened then, whatever kind of error it refuses with. The layers come after it.
+    #[must_use]
+    pub fn before(
+        mut self,
+        hook: impl Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static,
+    ) -> Run {
+        self.setup.stages.before.push(Arc::new(hook));
+        self
+    }
+
+    /// Lets the host change what a tool returned, before its output schema checks it.
+    ///
+    /// The tool has run by then, whatever kind of error the hook fails with.
+    #[must_use]
+    pub fn after(
+        mut self,
+        hook: impl Fn(&Call, Output) -> Result<Output, ToolError> + Send + Sync + 'static,
+    ) -> Run {
+        self.setup.stages.after.push(Arc::new(hook));
+        self
+    }
+
+    /// Puts the arguments and results of calls into their `tracing` spans, which otherwise leave
+    /// them out.
+    #[cfg(feature = "tracing")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+    #[must_use]
+    pub fn spans_with_content(mut self) -> Run {
+        self.setup.spans.content = true;
+        self
+    }
+
+    /// Allows repairs of arguments. None are made unless they are named here.
+    #[must_use]
+    pub fn repairs(mut self, repairs: Repairs) -> Run {
+        self.setup.reading.repairs = repairs;
+        self
+    }
+
+    /// Sets what happens when a model asks badly.
+    #[must_use]
+    pub fn recovery(self, recovery: Recovery) -> Run {
+        match recovery {
+            Recovery::Allowed => self,
+            Recovery::Forbidden => self.hard([FaultKind::Repair]),
+        }
+    }
+
+    /// Makes faults of these kinds end the run, beside those that always do. The call still gets
+    /// its reply, and so does every other call of its batch.
+    #[must_use]
+    pub fn hard(mut self, kinds: impl IntoIterator<Item = FaultKind>) -> Run {
+        self.setup.hard.extend(kinds);
+        self
+    }
+
+    /// Replaces the limits.
+    #[must_use]
+    pub fn limits(mut self, limits: RunLimits) -> Run {
+        self.setup.reading.limits = limits.arguments;
+        self.setup.limits = limits;
+        self
+    }
+
+    /// Replaces the clock, which is the machine's.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Run {
+        self.setup.clock = clock;
+        self
+    }
+
+    /// Replaces the randomness, which is the machine's.
+    #[must_use]
+    pub fn random(mut self, random: Random) -> Run {
+        self.setup.random = random;
+        self
+    }
+
+    /// Sets the run's id, which is otherwise made when the run begins. For hosts that prepare
+    /// something under that id before.
+    #[must_use]
+    pub fn known_as(mut self, id: RunId) -> Run {
+        self.setup.id = Some(id);
+        self
+    }
+
+    /// Names the thread that the run belongs to, such as a conversation.
+    #[must_use]
+    pub fn thread(mut self, thread: impl Into<Arc<str>>) -> Run {
+        self.setup.thread = Some(thread.into());
+        self
+    }
+
+    /// Keeps a note of the host's with the run, in its first record.
+    #[must_use]
+    pub fn note(mut self, note: Value) -> Run {
+        self.setup.note = Some(Arc::new(note));
+        self
+    }
+
+    /// Makes every batch run its calls one after the other.
+    #[must_use]
+    pub fn sequential(mut self) -> Run {
+        self.setup.sequential = true;
+        self
+    }
+
+    /// Sets how many calls of one tool the run and its children may make.
+    #[must_use]
+    pub fn quota(mut self, tool: Name, calls: u64) -> Run {
+        self.setup.quotas.insert(tool, calls);
+        self
+    }
+}

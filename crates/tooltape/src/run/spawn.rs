@@ -1,0 +1,165 @@
+//! Child runs: a tool that calls tools, with the rights of its own call and no more.
+
+use std::borrow::Borrow;
+use std::ops::Deref;
+use std::sync::{Arc, PoisonError};
+
+use super::{Run, RunLimits, Setup};
+use crate::call::Call;
+use crate::fault::{BoundKind, Executed, ToolError};
+use crate::grant::{CallContext, Grant};
+use crate::policy::{Policy, Verdict};
+use crate::spec::Spec;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::tape::Parent;
+
+/// Starts child runs, for tools that call tools.
+///
+/// A child has its parent's whole toolbox, policy, grants and tape. It can be narrowed, and never
+/// widened. It has seats of its own, so that no nesting waits for itself, and ends with the call
+/// that started it. A tool that takes `Spawn` is recursive, whatever it declares.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// use tooltape::{Empty, Proposal, Run, Spawn, Spec, ToolError, Toolbox, Verdict};
+/// use tooltape::{builtin, tool_fn};
+///
+/// let twice = tool_fn(Spec::new("twice", "Echoes twice."), async |_: Empty, spawn: Spawn| {
+///     let child = spawn.child()?.only(|spec| &*spec.name == "echo").start();
+///     let echo = Proposal::new("e", "echo", r#"{"text":"hi"}"#);
+///     let replies = child.batch(vec![echo.clone(), echo]).await.map_err(ToolError::from)?;
+///     Ok::<_, ToolError>(replies.len())
+/// });
+/// let toolbox = Toolbox::new(builtin::tools().into_iter().chain([twice])).unwrap();
+/// let run = Run::new(&toolbox).policy(|_: &_| Verdict::allow("all"));
+/// let replies = run.batch(vec![Proposal::new("c1", "twice", "{}")]).await.unwrap();
+/// assert_eq!(replies[0].text(), "2");
+/// # });
+/// ```
+#[derive(Clone)]
+pub struct Spawn {
+    setup: Option<Arc<Setup>>,
+    context: Option<CallContext>,
+    spawned: Arc<AtomicU64>,
+}
+
+impl Spawn {
+    pub(super) fn new(setup: Setup) -> Spawn {
+        Spawn { setup: Some(Arc::new(setup)), context: None, spawned: Arc::default() }
+    }
+
+    /// Belongs to no run, so it starts none. For tests that call the function themselves.
+    pub fn detached() -> Spawn {
+        Spawn { setup: None, context: None, spawned: Arc::default() }
+    }
+
+    /// A child run, to be narrowed and started.
+    ///
+    /// Fails where the nesting would be deeper than the run's limit.
+    pub fn child(&self) -> Result<Nested, ToolError> {
+        let (Some(setup), Some(context)) = (&self.setup, &self.context) else {
+            return Err(ToolError::not_done("there is no run here that could have a child"));
+        };
+        let limit = setup.limits.depth;
+        if setup.depth >= limit {
+            let (bound, limit) = (BoundKind::Depth, u64::from(limit));
+            return Err(ToolError::exceeded(bound, limit, Executed::NotExecuted));
+        }
+        let (Some(run), call) = (context.info.run(), context.info.call()) else {
+            return Err(ToolError::not_done("there is no run here that could have a child"));
+        };
+        let nth = self.spawned.fetch_add(1, Ordering::Relaxed);
+        let toolbox = setup.toolbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let setup = Setup {
+            toolbox: Arc::new(Mutex::new(toolbox.clone())),
+            random: setup.random.clone().for_call(context).nth(nth),
+            cancel: context.cancel.child_token(),
+            asked_of: setup.asked_of.iter().chain([context.life.asked()]).cloned().collect(),
+            depth: setup.depth + 1,
+            parent: Some(Parent { run, call }),
+            ..Setup::clone(setup)
+        };
+        drop(toolbox);
+        Ok(Nested(setup))
+    }
+}
+
+impl Grant for Spawn {
+    const RECURSIVE: bool = true;
+
+    fn for_call(mut self, context: &CallContext) -> Spawn {
+        self.context = Some(context.clone());
+        self.spawned = Arc::default();
+        self
+    }
+}
+
+/// A child run that has not started: it can be narrowed, and never widened.
+pub struct Nested(Setup);
+
+impl Nested {
+    /// Keeps only the tools that pass.
+    #[must_use]
+    pub fn only(self, keep: impl Fn(&Spec) -> bool) -> Nested {
+        let mut toolbox = self.0.toolbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let dropped = toolbox.tools().map(|tool| tool.spec()).filter(|spec| !keep(spec));
+        let dropped: Vec<_> = dropped.map(|spec| spec.name.clone()).collect();
+        for name in dropped {
+            toolbox.remove(&name);
+        }
+        drop(toolbox);
+        self
+    }
+
+    /// Adds a policy: a call runs only if the parent's policy and this one let it.
+    #[must_use]
+    pub fn policy(mut self, policy: impl Policy + 'static) -> Nested {
+        self.0.policy = Arc::new(Both(self.0.policy, policy));
+        self
+    }
+
+    /// Lowers limits. Where the parent's are lower, they hold.
+    #[must_use]
+    pub fn limits(mut self, limits: RunLimits) -> Nested {
+        self.0.limits = self.0.limits.meet(limits);
+        self.0.reading.limits = self.0.limits.arguments;
+        self
+    }
+
+    /// Starts it.
+    pub fn start(self) -> Child {
+        Child(Run::of(self.0))
+    }
+}
+
+/// A run that a tool started. It is used like a [`Run`], but cannot be set up again, takes no tool
+/// (`add`), and answers no offer of more than it has.
+pub struct Child(Run);
+
+impl Deref for Child {
+    type Target = Run;
+
+    fn deref(&self) -> &Run {
+        &self.0
+    }
+}
+
+impl Borrow<Run> for Child {
+    fn borrow(&self) -> &Run {
+        &self.0
+    }
+}
+
+/// Two policies, of which the stricter decides.
+struct Both<P>(Arc<dyn Policy>, P);
+
+impl<P: Policy> Policy for Both<P> {
+    fn judge(&self, call: &Call) -> Verdict {
+        match (self.0.judge(call), self.1.judge(call)) {
+            (deny @ Verdict::Deny { .. }, _) | (_, deny @ Verdict::Deny { .. }) => deny,
+            (ask @ Verdict::Ask { .. }, _) | (_, ask @ Verdict::Ask { .. }) => ask,
+            (_, allow @ Verdict::Allow { .. }) => allow,
+        }
+    }
+}
