@@ -15,4 +15,4 @@ pub use corpus::{Customer, Item, Order, Orders, Shipping, order, orders, text};
 pub use cpu::{Stopwatch, Time};
 pub use figure::{BOARD, Benchmark, Better, Entry, Figure, settle};
 pub use race::{Effort, Lane, Measured, Racer, median, race};
-pub use subject::{ADD_TEXT, Add, Subject, add, direct, toolbox};
+pub use subject::{ADD_TEXT, Add, Kind, Subject, add, direct, toolbox};
