@@ -96,7 +96,7 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
         if let Some(Message::User(text)) = talk.messages().first() {
             self.run().record(Event::Asked { text: text.clone() })?;
         }
-        let mut next = Next::Model;
+        let mut next = talk.begin();
         let mut offer = self.offer(talk);
         loop {
             next = match next {

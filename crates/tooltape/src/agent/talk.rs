@@ -116,6 +116,14 @@ impl Talk {
         Talk { messages, bytes, turns: 0, turns_max, calls: 0, errors: 0, usage, ending: None }
     }
 
+    /// What must happen first.
+    pub fn begin(&self) -> Next {
+        match self.turns < self.turns_max {
+            true => Next::Model,
+            false => Next::Stop(self.answered(None, Stopped::Turns)),
+        }
+    }
+
     /// Everything said so far.
     pub fn messages(&self) -> &[Message] {
         &self.messages

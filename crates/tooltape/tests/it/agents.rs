@@ -69,6 +69,10 @@ async fn a_model_that_never_answers_is_stopped_by_the_turn_limit() {
     let agent = Agent::new(Script::new(turns), run(&spy)).turns_max(3);
     let answered = agent.ask("go").await.unwrap();
     assert_eq!((answered.stop, answered.turns, spy.calls()), (Stopped::Turns, 3, 3));
+
+    let agent = Agent::new(Script::new([Turn::answer("never said")]), run(&spy)).turns_max(0);
+    let answered = agent.ask("go").await.unwrap();
+    assert_eq!((answered.stop, answered.turns, answered.text), (Stopped::Turns, 0, None));
 }
 
 #[tokio::test]
