@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::runtime::Runtime;
+
 use crate::cpu::{Stopwatch, Time};
 
 /// How much is done for one figure.
@@ -41,6 +43,24 @@ impl<'a> Racer<'a> {
     /// Does the work so many times and says itself what that took, so that it may prepare unseen.
     pub fn timed(name: impl Into<String>, work: impl FnMut(usize) -> Time + 'a) -> Racer<'a> {
         Racer { name: name.into(), work: Box::new(work) }
+    }
+
+    /// Does the work on a runtime, by awaiting so many calls one after the other.
+    pub fn awaited(
+        name: impl Into<String>,
+        runtime: &'a Runtime,
+        calls: usize,
+        call: impl AsyncFn() + 'a,
+    ) -> Racer<'a> {
+        Racer::timed(name, move |times| {
+            let watch = Stopwatch::start();
+            runtime.block_on(async {
+                for _ in 0..times * calls {
+                    call().await;
+                }
+            });
+            watch.elapsed()
+        })
     }
 }
 

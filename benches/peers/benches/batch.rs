@@ -4,8 +4,7 @@ mod peer;
 
 use std::hint::black_box;
 
-use tokio::runtime::Runtime;
-use tooltape_board::{ADD_TEXT, Effort, Racer, Stopwatch, Subject, direct, race};
+use tooltape_board::{ADD_TEXT, Effort, Racer, Subject, direct, race};
 
 use peer::agnt::Agnt;
 use peer::clark::Clark;
@@ -34,30 +33,17 @@ fn main() {
             Racer::new("agnt-core: one by one", || {
                 (0..CALLS).for_each(|_| drop(black_box(agnt.call(black_box(ADD_TEXT)))));
             }),
-            looped("clark-agent: one by one", &runtime, async || {
+            Racer::awaited("clark-agent: one by one", &runtime, CALLS, async || {
                 black_box(clark.call(black_box(ADD_TEXT)).await);
             }),
-            looped("rig-core: one by one", &runtime, async || {
+            Racer::awaited("rig-core: one by one", &runtime, CALLS, async || {
                 black_box(rig.call(black_box(ADD_TEXT)).await);
             }),
-            looped("rmcp: one by one, over a pipe", &runtime, async || {
+            Racer::awaited("rmcp: one by one, over a pipe", &runtime, CALLS, async || {
                 black_box(rmcp.call(black_box(ADD_TEXT)).await);
             }),
         ],
     );
     eprintln!("A batch of {CALLS}; executors of the peers are private, so their calls are looped:");
     lanes.iter().for_each(|lane| eprintln!("    {}", lane.row()));
-}
-
-/// A racer that makes a batch of calls one after the other on a runtime.
-fn looped<'a>(name: &str, runtime: &'a Runtime, call: impl AsyncFn() + 'a) -> Racer<'a> {
-    Racer::timed(name, move |times| {
-        let watch = Stopwatch::start();
-        runtime.block_on(async {
-            for _ in 0..times * CALLS {
-                call().await;
-            }
-        });
-        watch.elapsed()
-    })
 }

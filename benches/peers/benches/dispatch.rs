@@ -4,8 +4,7 @@ mod peer;
 
 use std::hint::black_box;
 
-use tokio::runtime::Runtime;
-use tooltape_board::{ADD_TEXT, Effort, Racer, Stopwatch, Subject, direct, race};
+use tooltape_board::{ADD_TEXT, Effort, Racer, Subject, direct, race};
 
 use peer::agnt::Agnt;
 use peer::clark::Clark;
@@ -29,30 +28,17 @@ fn main() {
             Racer::new("agnt-core: lookup, typed parse", || {
                 black_box(agnt.call(black_box(ADD_TEXT)));
             }),
-            awaited("clark-agent: lookup, coercion, typed parse", &runtime, async || {
+            Racer::awaited("clark-agent: lookup, coercion, typed parse", &runtime, 1, async || {
                 black_box(clark.call(black_box(ADD_TEXT)).await);
             }),
-            awaited("rig-core: typed parse", &runtime, async || {
+            Racer::awaited("rig-core: typed parse", &runtime, 1, async || {
                 black_box(rig.call(black_box(ADD_TEXT)).await);
             }),
-            awaited("rmcp: a client and a server, over a pipe", &runtime, async || {
+            Racer::awaited("rmcp: a client and a server, over a pipe", &runtime, 1, async || {
                 black_box(rmcp.call(black_box(ADD_TEXT)).await);
             }),
         ],
     );
     eprintln!("The peers do less than the whole path, but for rmcp, which does something else:");
     lanes.iter().for_each(|lane| eprintln!("    {}", lane.row()));
-}
-
-/// A racer that does all its work in one go on a runtime.
-fn awaited<'a>(name: &str, runtime: &'a Runtime, call: impl AsyncFn() + 'a) -> Racer<'a> {
-    Racer::timed(name, move |times| {
-        let watch = Stopwatch::start();
-        runtime.block_on(async {
-            for _ in 0..times {
-                call().await;
-            }
-        });
-        watch.elapsed()
-    })
 }

@@ -322,7 +322,18 @@ fn may_repeat(fault: &Fault, repeat: Repeat) -> bool {
         Fault::InDoubt(_) => harmless,
         Fault::Exceeded(exceeded) => match exceeded.bound {
             BoundKind::Wall | BoundKind::Idle => harmless,
-            _ => false,
+            BoundKind::Queue
+            | BoundKind::BatchWall
+            | BoundKind::RunWall
+            | BoundKind::Memory
+            | BoundKind::Fuel
+            | BoundKind::OutputBytes
+            | BoundKind::Attempts
+            | BoundKind::BatchCalls
+            | BoundKind::RunCalls
+            | BoundKind::ToolCalls
+            | BoundKind::RunBytes
+            | BoundKind::Depth => false,
         },
         Fault::Repair(_) | Fault::Denied(_) | Fault::Cancelled { .. } | Fault::Bug { .. } => false,
     }

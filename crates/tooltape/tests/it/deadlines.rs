@@ -5,19 +5,13 @@ use std::time::Duration;
 
 use tooltape::testing::proposals;
 use tooltape::{
-    Bound, BoundKind, Bounds, Effects, Empty, Event, Executed, MemoryTape, Progress, Reply, Run,
-    RunLimits, Spec, ToolError, tool_fn, tool_fn_blocking,
+    Bound, BoundKind, Bounds, Effects, Empty, Event, Executed, MemoryTape, Progress, Reply, Spec,
+    ToolError, tool_fn, tool_fn_blocking,
 };
 
-use crate::stage::{Stage, free};
+use crate::stage::{Stage, free, limited};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
-
-fn limited(run: Run, change: impl FnOnce(&mut RunLimits)) -> Run {
-    let mut limits = RunLimits::default();
-    change(&mut limits);
-    run.limits(limits)
-}
 
 fn exceeded(reply: &Reply) -> (BoundKind, Executed) {
     let bound = reply.fault.as_ref().and_then(|fault| fault.bound);

@@ -7,17 +7,11 @@ use tokio::sync::Notify;
 use tooltape::testing::proposals;
 use tooltape::{
     Access, Answer, Bound, Bounds, Canceller, Effects, Empty, Event, Executed, Footprint,
-    FootprintOf, MemoryTape, Name, Reply, Run, RunError, RunLimits, Spec, ToolError, Toolbox,
-    Verdict, tool_fn,
+    FootprintOf, MemoryTape, Name, Reply, Run, RunError, Spec, ToolError, Toolbox, Verdict,
+    tool_fn,
 };
 
-use crate::stage::{Stage, free};
-
-fn limited(run: Run, change: impl FnOnce(&mut RunLimits)) -> Run {
-    let mut limits = RunLimits::default();
-    change(&mut limits);
-    run.limits(limits)
-}
+use crate::stage::{Stage, free, limited};
 
 pub(crate) fn texts(replies: &[Reply]) -> Vec<String> {
     replies.iter().map(Reply::text).collect()

@@ -12,7 +12,7 @@ use tooltape::{
 };
 
 use crate::driving::texts;
-use crate::stage::{Stage, free};
+use crate::stage::{Stage, free, limited};
 
 /// A tool that plays the script in its argument in a child run.
 struct Nest(Spec);
@@ -55,12 +55,6 @@ fn nest() -> Arc<dyn Tool> {
 /// A call of `nest` that plays `script`, as a line of a script.
 fn nested(script: &str) -> String {
     format!("nest {}", serde_json::json!({ "play": script }))
-}
-
-fn limited(run: Run, change: impl FnOnce(&mut RunLimits)) -> Run {
-    let mut limits = RunLimits::default();
-    change(&mut limits);
-    run.limits(limits)
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,59 +3,20 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::watch;
 use tooltape::testing::{Spy, proposals};
 use tooltape::{
-    Access, Ack, Append, Args, BoxFuture, Domain, Effects, Event, Executed, Grants, Hash,
-    MemoryTape, Output, Record, Recovery, Run, RunError, RunId, Spec, Tape, TapeError, Tool,
-    ToolError, Toolbox, Verdict,
+    Access, Args, BoxFuture, Domain, Effects, Event, Executed, Grants, Hash, MemoryTape, Output,
+    Recovery, Run, RunError, Spec, Tool, ToolError, Toolbox, Verdict,
 };
 
-fn over(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Run {
-    Run::new(&Toolbox::new(tools).unwrap()).policy(|_: &_| Verdict::allow("test"))
-}
-
-/// A tape that makes events durable only once its gate is open, or refuses what starts a call.
-struct Gated {
-    tape: MemoryTape,
-    open: watch::Receiver<bool>,
-    refuses_starts: bool,
-}
-
-impl Tape for Gated {
-    fn append(&self, append: Append) -> Ack {
-        let starts = append.events.iter().any(|event| matches!(event, Event::Started { .. }));
-        if self.refuses_starts && starts {
-            return Ack::Now(Err(TapeError::Poisoned { why: "the disk is full".into() }));
-        }
-        let (ack, mut open) = (self.tape.append(append), self.open.clone());
-        Ack::Later(Box::pin(async move {
-            open.wait_for(|open| *open).await.expect("the gate is there");
-            ack.durable().await
-        }))
-    }
-
-    fn read(
-        &self,
-        run: RunId,
-        from: u64,
-        most: usize,
-    ) -> BoxFuture<'_, Result<Vec<Record>, TapeError>> {
-        self.tape.read(run, from, most)
-    }
-}
-
-fn gated(refuses_starts: bool) -> (watch::Sender<bool>, Gated) {
-    let (gate, open) = watch::channel(false);
-    (gate, Gated { tape: MemoryTape::default(), open, refuses_starts })
-}
+use crate::stage::{free, gated};
 
 #[tokio::test]
 async fn nothing_is_executed_whose_start_could_not_be_recorded() {
     for access in [Access::Pure, Access::Read, Access::Write] {
         let (spy, (gate, tape)) = (Spy::new("spy", access), gated(true));
         gate.send(true).unwrap();
-        let err = over([spy.tool()]).tape(tape).batch(proposals("spy {}")).await.unwrap_err();
+        let err = free([spy.tool()]).tape(tape).batch(proposals("spy {}")).await.unwrap_err();
         assert!(err.to_string().contains("the disk is full"), "{err}");
         assert_eq!(spy.calls(), 0);
     }
@@ -64,7 +25,7 @@ async fn nothing_is_executed_whose_start_could_not_be_recorded() {
 #[tokio::test]
 async fn a_write_waits_until_its_start_is_durable_and_a_read_does_not() {
     let (write, (gate, tape)) = (Spy::new("write", Access::Write), gated(false));
-    let run = over([write.tool()]).tape(tape);
+    let run = free([write.tool()]).tape(tape);
     let mut batch = Box::pin(run.batch(proposals("write {}")));
     assert!(futures_util::poll!(&mut batch).is_pending());
     assert_eq!(write.calls(), 0, "the gate is closed");
@@ -73,14 +34,14 @@ async fn a_write_waits_until_its_start_is_durable_and_a_read_does_not() {
     assert_eq!(write.calls(), 1);
 
     let (read, (_gate, tape)) = (Spy::new("read", Access::Read), gated(false));
-    over([read.tool()]).tape(tape).batch(proposals("read {}")).await.unwrap();
+    free([read.tool()]).tape(tape).batch(proposals("read {}")).await.unwrap();
     assert_eq!(read.calls(), 1);
 }
 
 #[tokio::test]
 async fn a_tool_receives_the_canonical_bytes_that_were_hashed_and_recorded() {
     let (spy, tape) = (Spy::new("spy", Access::Write), MemoryTape::default());
-    let run = over([spy.tool()]).tape(tape.clone());
+    let run = free([spy.tool()]).tape(tape.clone());
     let text = r#"spy { "b": 1.0, "a": [9007199254740993, "\u00e9"] }"#;
     let reply = run.batch(proposals(text)).await.unwrap().remove(0);
     let received = reply.value.clone().unwrap();
@@ -137,7 +98,7 @@ async fn reads_overlap_and_a_write_overlaps_nothing_and_keeps_its_place() {
         let (running, seen, order) = (Arc::clone(&running), seen.clone(), order.clone());
         Arc::new(Slow { spec, running, seen, order }) as Arc<dyn Tool>
     };
-    let run = over([slow("read", Effects::read()), slow("write", Effects::default())]);
+    let run = free([slow("read", Effects::read()), slow("write", Effects::default())]);
     let script = "read {}\nread {}\nwrite {}\nread {}\nread {}\nwrite {}\nwrite {}";
     let replies = run.batch(proposals(script)).await.unwrap();
     let order: Vec<_> = replies.iter().map(|reply| reply.text()).collect();
@@ -151,13 +112,13 @@ async fn reads_overlap_and_a_write_overlaps_nothing_and_keeps_its_place() {
 async fn once_the_run_has_ended_nothing_more_of_its_batch_starts() {
     let fatal = Spy::new("fatal", Access::Write).returning(|_| Err(ToolError::fatal("stop")));
     let write = Spy::new("write", Access::Write);
-    let run = over([fatal.tool(), write.tool()]);
+    let run = free([fatal.tool(), write.tool()]);
     let err = run.batch(proposals("fatal {}\nwrite {}\nnobody {}")).await.unwrap_err();
     let RunError::Ended { replies, .. } = err else { panic!("it ended: {err}") };
     assert_eq!((replies.len(), write.calls()), (3, 0));
     assert_eq!(replies[1].text(), "not executed: cancelled");
 
-    let strict = over([write.tool()]).recovery(Recovery::Forbidden);
+    let strict = free([write.tool()]).recovery(Recovery::Forbidden);
     assert!(strict.batch(proposals("write {}\nnobody {}")).await.is_err());
     assert_eq!(write.calls(), 0);
 }
@@ -168,7 +129,7 @@ async fn an_exclusive_call_overlaps_no_other() {
     let effects = Effects { exclusive: true, ..Effects::read() };
     let spec = Spec::new("alone", "Gives way.").effects(effects);
     let alone = Slow { spec, running, seen: seen.clone(), order: Arc::default() };
-    let run = over([Arc::new(alone) as Arc<dyn Tool>]);
+    let run = free([Arc::new(alone) as Arc<dyn Tool>]);
     run.batch(proposals("alone {}\nalone {}\nalone {}")).await.unwrap();
     assert!(seen.lock().unwrap().iter().all(|(_, count)| *count == 1));
 }

@@ -1,13 +1,15 @@
-//! Tools that take their time, and a log of who ran when: what tests of the driver stand on.
+//! What tests of the driver stand on: tools that take their time, a log of who ran, a slow tape.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tooltape::{
-    Access, Args, BoxFuture, Cancel, Canon, Effects, Footprint, FootprintOf, Grants, Output, Run,
-    Spec, Tool, ToolError, Toolbox, Verdict,
+    Access, Ack, Append, Args, BoxFuture, Cancel, Canon, Effects, Event, Footprint, FootprintOf,
+    Grants, MemoryTape, Output, Record, Run, RunId, RunLimits, Spec, Tape, TapeError, Tool,
+    ToolError, Toolbox, Verdict,
 };
 
 /// Who ran when, in the runtime's time.
@@ -160,3 +162,45 @@ impl Tool for Acted {
 }
 
 type Outcome = Result<Output, ToolError>;
+
+/// A run with other limits.
+pub(crate) fn limited(run: Run, change: impl FnOnce(&mut RunLimits)) -> Run {
+    let mut limits = RunLimits::default();
+    change(&mut limits);
+    run.limits(limits)
+}
+
+/// A tape that makes events durable only once its gate is open, or refuses what starts a call.
+pub(crate) struct Gated {
+    tape: MemoryTape,
+    open: watch::Receiver<bool>,
+    refuses_starts: bool,
+}
+
+impl Tape for Gated {
+    fn append(&self, append: Append) -> Ack {
+        let starts = append.events.iter().any(|event| matches!(event, Event::Started { .. }));
+        if self.refuses_starts && starts {
+            return Ack::Now(Err(TapeError::Poisoned { why: "the disk is full".into() }));
+        }
+        let (ack, mut open) = (self.tape.append(append), self.open.clone());
+        Ack::Later(Box::pin(async move {
+            open.wait_for(|open| *open).await.expect("the gate is there");
+            ack.durable().await
+        }))
+    }
+
+    fn read(
+        &self,
+        run: RunId,
+        from: u64,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, TapeError>> {
+        self.tape.read(run, from, most)
+    }
+}
+
+pub(crate) fn gated(refuses_starts: bool) -> (watch::Sender<bool>, Gated) {
+    let (gate, open) = watch::channel(false);
+    (gate, Gated { tape: MemoryTape::default(), open, refuses_starts })
+}

@@ -4,25 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tooltape::layer::layer_fn;
 use tooltape::testing::proposals;
 use tooltape::{
-    Ack, Answer, Append, Bound, BoundKind, Bounds, BoxFuture, Call, Effects, Empty, Event,
-    Executed, MemoryTape, Record, Repeat, Retry, Run, RunId, RunLimits, Spawn, Spec, Tape,
-    TapeError, Tool, ToolError, Toolbox, Verdict, tool_fn,
+    Answer, Bound, BoundKind, Bounds, Call, Effects, Empty, Event, Executed, MemoryTape, Repeat,
+    Retry, Run, RunId, Spawn, Spec, Tool, ToolError, Toolbox, Verdict, tool_fn,
 };
 
 use crate::driving::texts;
-use crate::stage::{Stage, free};
+use crate::stage::{Stage, free, gated, limited};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
-
-fn limited(run: Run, change: impl FnOnce(&mut RunLimits)) -> Run {
-    let mut limits = RunLimits::default();
-    change(&mut limits);
-    run.limits(limits)
-}
 
 fn reading(name: &str) -> Spec {
     Spec::new(name, "Test.").effects(Effects::read())
@@ -80,30 +72,6 @@ async fn a_layer_cannot_say_that_what_ran_was_not_executed() {
     assert_ne!(replies[0].executed, Executed::NotExecuted, "{}", replies[0].text());
 }
 
-struct Gated {
-    tape: MemoryTape,
-    open: watch::Receiver<bool>,
-}
-
-impl Tape for Gated {
-    fn append(&self, append: Append) -> Ack {
-        let (ack, mut open) = (self.tape.append(append), self.open.clone());
-        Ack::Later(Box::pin(async move {
-            open.wait_for(|open| *open).await.expect("the gate is there");
-            ack.durable().await
-        }))
-    }
-
-    fn read(
-        &self,
-        run: RunId,
-        from: u64,
-        most: usize,
-    ) -> BoxFuture<'_, Result<Vec<Record>, TapeError>> {
-        self.tape.read(run, from, most)
-    }
-}
-
 fn counting(spec: Spec) -> (Arc<AtomicU32>, Arc<dyn Tool>) {
     let ran = Arc::new(AtomicU32::new(0));
     let counted = ran.clone();
@@ -117,8 +85,8 @@ fn counting(spec: Spec) -> (Arc<AtomicU32>, Arc<dyn Tool>) {
 #[tokio::test(start_paused = true)]
 async fn a_write_that_is_cancelled_before_its_start_is_durable_never_runs() {
     let (ran, write) = counting(Spec::new("write", "Writes."));
-    let (gate, open) = watch::channel(false);
-    let run = free([write]).tape(Gated { tape: MemoryTape::default(), open });
+    let (gate, tape) = gated(false);
+    let run = free([write]).tape(tape);
     let mut batch = Box::pin(run.batch(proposals("write {}")));
     assert!(futures_util::poll!(&mut batch).is_pending());
     run.cancel();
@@ -130,9 +98,9 @@ async fn a_write_that_is_cancelled_before_its_start_is_durable_never_runs() {
 #[tokio::test(start_paused = true)]
 async fn a_start_that_never_becomes_durable_ends_with_the_deadline_or_the_cancel() {
     let (_, write) = counting(Spec::new("write", "Writes."));
-    let (_gate, open) = watch::channel(false);
+    let (_gate, tape) = gated(false);
     let run = limited(free([write]), |limits| limits.batch_wall = MS(100));
-    let run = run.tape(Gated { tape: MemoryTape::default(), open });
+    let run = run.tape(tape);
     let batch = tokio::time::timeout(Duration::from_secs(3600), run.batch(proposals("write {}")));
     assert!(batch.await.is_ok(), "the batch hangs");
 }
@@ -244,8 +212,8 @@ async fn a_slow_disk_does_not_use_up_the_wall_time_of_a_tool() {
     let stage = Stage::new();
     let bounds = Bounds { wall: Bound::At(MS(100)), ..Bounds::default() };
     let write = stage.tool(Spec::new("write", "Writes.").bounds(bounds));
-    let (gate, open) = watch::channel(false);
-    let run = free([write]).tape(Gated { tape: MemoryTape::default(), open });
+    let (gate, tape) = gated(false);
+    let run = free([write]).tape(tape);
     let opening = async {
         tokio::time::sleep(MS(150)).await;
         gate.send(true).unwrap();
