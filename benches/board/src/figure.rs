@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::race::{Effort, Measured, median};
-use crate::{agent, batch, canon, dispatch, schema};
+use crate::{agent, batch, canon, dispatch, replay, schema, tape};
 
 /// How often a figure that misses its floor is measured again.
 const AGAIN: usize = 3;
@@ -98,8 +98,16 @@ const fn count(name: &'static str, floor: f64, moonshot: f64) -> Figure {
     Figure { name, unit: "per call", better: Better::Lower, floor, moonshot }
 }
 
+const fn share(name: &'static str, floor: f64, moonshot: f64) -> Figure {
+    Figure { name, unit: "×", better: Better::Higher, floor, moonshot }
+}
+
+const fn rate(name: &'static str, floor: f64, moonshot: f64) -> Figure {
+    Figure { name, unit: "per second", better: Better::Higher, floor, moonshot }
+}
+
 /// Every figure whose part is built.
-pub const BOARD: [Benchmark; 10] = [
+pub const BOARD: [Benchmark; 15] = [
     Benchmark { figure: ratio("dispatch.full", 10.0, 3.6), measure: dispatch::full },
     Benchmark { figure: ratio("dispatch.tools", 1.1, 1.0), measure: dispatch::tools },
     Benchmark { figure: count("dispatch.allocs", 10.0, 3.0), measure: dispatch::allocs },
@@ -110,4 +118,9 @@ pub const BOARD: [Benchmark; 10] = [
     Benchmark { figure: ratio("batch.call", 1.3, 1.0), measure: batch::call },
     Benchmark { figure: ratio("batch.wall", 1.05, 1.02), measure: batch::wall },
     Benchmark { figure: ratio("agent.growth", 1.2, 1.0), measure: agent::growth },
+    Benchmark { figure: ratio("tape.single", 1.3, 1.05), measure: tape::single },
+    Benchmark { figure: share("tape.group", 0.5, 0.85), measure: tape::group },
+    Benchmark { figure: ratio("tape.nosync", 8.0, 1.5), measure: tape::nosync },
+    Benchmark { figure: rate("tape.verify", 300_000.0, 1_000_000.0), measure: tape::verify },
+    Benchmark { figure: rate("replay.rate", 50_000.0, 500_000.0), measure: replay::rate },
 ];

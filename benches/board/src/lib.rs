@@ -9,6 +9,8 @@ pub mod batch;
 pub mod schema;
 pub mod canon;
 pub mod agent;
+pub mod tape;
+pub mod replay;
 mod figure;
 
 pub use corpus::{Customer, Item, Order, Orders, Shipping, order, orders, text};

@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use tooltape::{Answer, Pending, Run};
+use tooltape::{Answer, CallNo, Pending, Run};
 
 use crate::escape;
 use crate::interrupt::Stop;
@@ -12,6 +12,8 @@ use crate::out::{Out, STRONG, paint};
 
 /// The most bytes of an answer that are read.
 const ANSWER_BYTES_MAX: u64 = 1_024;
+/// The rule by which the runtime asks whether to do again what may have happened.
+const RULE_IN_DOUBT: &str = "in doubt";
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,16 +35,38 @@ impl Asked {
         }
     }
 
-    /// Lets a run ask.
-    pub(crate) fn approve(self, run: Run, out: Out, stop: &Stop) -> Run {
+    /// Lets a run ask. Of the calls that may have happened, those in `again` are done again; to
+    /// those, nobody said yes in advance by saying yes to everything.
+    pub(crate) fn approve(self, run: Run, out: Out, stop: &Stop, again: Vec<CallNo>) -> Run {
+        if self == Asked::Nobody && again.is_empty() {
+            return run;
+        }
+        let is_agreed =
+            move |pending: &Pending| is_in_doubt(pending) && again.contains(&pending.call().no());
         match self {
-            Asked::Nobody => run,
-            Asked::Yes => run.approver(|_| Box::pin(async { Answer::Once })),
+            Asked::Nobody => run.approver(move |pending| {
+                let answer = match is_agreed(pending) {
+                    true => Answer::Once,
+                    false => Answer::Deny("nobody could be asked".into()),
+                };
+                Box::pin(async { answer })
+            }),
+            Asked::Yes => run.approver(move |pending| {
+                let answer = match is_agreed(pending) || !is_in_doubt(pending) {
+                    true => Answer::Once,
+                    false => Answer::Deny("nobody said that it is to be done again".into()),
+                };
+                Box::pin(async { answer })
+            }),
             Asked::Person => {
                 let (stop, turn) = (stop.clone(), Arc::new(Semaphore::new(1)));
                 run.approver(move |pending| {
+                    let is_agreed = is_agreed(pending);
                     let (stop, turn, question) = (stop.clone(), turn.clone(), question(pending));
                     Box::pin(async move {
+                        if is_agreed {
+                            return Answer::Once;
+                        }
                         // One question at a time.
                         let _turn = turn.acquire().await;
                         out.prompt(&question);
@@ -59,14 +83,24 @@ impl Asked {
     }
 }
 
+fn is_in_doubt(pending: &Pending) -> bool {
+    pending.rule() == RULE_IN_DOUBT
+}
+
 fn question(pending: &Pending) -> String {
     let call = pending.call();
     let access = format!("{:?}", call.spec().effects.access).to_lowercase();
+    let (why, ask) = match is_in_doubt(pending) {
+        true => ("nobody knows whether it happened".to_owned(), "do it again?"),
+        false => {
+            let rule = escape::line(pending.rule());
+            (format!("asked for by rule `{rule}`"), "allow it this once?")
+        }
+    };
     format!(
-        "{} {} ({access}), asked for by rule `{}`\n  {}\n  allow it this once? [y/N] ",
+        "{} {} ({access}), {why}\n  {}\n  {ask} [y/N] ",
         paint(STRONG, "?"),
         paint(STRONG, call.tool()),
-        escape::line(pending.rule()),
         escape::line(call.args().as_str()),
     )
 }

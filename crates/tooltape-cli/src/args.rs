@@ -1,5 +1,7 @@
 //! What can be typed.
 
+mod tapes;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +11,11 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use tooltape::dialect::Dialect;
 
+pub(crate) use tapes::{
+    Diff, Export, ExportFormat, Filter, Fork, How, RecordTest, Replay, Resume, Rm, Runs,
+    RunsCommand, Show, Tail, Verify,
+};
+
 /// The longest time that can be given.
 const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -16,7 +23,8 @@ const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 #[derive(Debug, Parser)]
 #[command(name = "tooltape", version, max_term_width = 100, infer_subcommands = false)]
 #[command(after_help = "Exit codes: 0 done · 1 unexpected · 2 usage · 5 failed or not found · \
-    6 denied · 7 approval needed · 8 invalid arguments · 124 timeout · 130 interrupted")]
+    6 denied · 7 approval needed · 8 invalid arguments · 9 damaged or diverged · 124 timeout · \
+    130 interrupted")]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -45,6 +53,10 @@ pub(crate) struct Global {
     /// The folder that file tools work in: short for `--set workspace=DIR`
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<String>,
+    /// The tape; `$XDG_DATA_HOME/tooltape/runs.db` unless told
+    #[arg(long, global = true, env = "TOOLTAPE_TAPE", value_name = "FILE")]
+    #[arg(hide_env_values = true, value_hint = ValueHint::FilePath)]
+    pub(crate) tape: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -53,6 +65,32 @@ pub(crate) enum Command {
     Run(Run),
     /// Make one call through the whole path and print its reply
     Call(Call),
+    /// List, erase and tidy up after runs
+    Runs(Runs),
+    /// Show a run: a compact list, a timeline, a log, or every event
+    Show(Show),
+    /// Print a run's events, and with `-f` wait for more
+    Tail(Tail),
+    /// Play a run again without effects, and name the first difference
+    Replay(Replay),
+    /// Go on with a run that crashed or was paused
+    Resume(Resume),
+    /// Start a new run from a call of another, with other arguments
+    Fork(Fork),
+    /// Compare two runs, call by call
+    Diff(Diff),
+    /// Check a run, a tape or an exported tape: every hash, and what it refers to
+    Verify(Verify),
+    /// Write a run to a file
+    Export(Export),
+    /// Take in an exported tape
+    Import {
+        /// The file, such as `run.tape.jsonl`
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Write an offline test that plays a run again and passes as it stands
+    RecordTest(RecordTest),
     /// List, show, check and export tools
     #[command(subcommand)]
     Tools(Tools),
@@ -68,23 +106,26 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Whether it prints one JSON object a line.
+    pub(crate) fn is_stream(&self) -> bool {
+        match self {
+            Command::Run(run) => run.how.jsonl,
+            Command::Tail(tail) => tail.jsonl,
+            Command::Resume(resume) => resume.how.jsonl,
+            Command::Fork(fork) => fork.how.jsonl,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
     /// A folder with a `tooltape.toml`, a script, or `-` for a script on stdin
     #[arg(value_name = "DIR|FILE|-", value_hint = ValueHint::AnyPath)]
     pub(crate) what: PathBuf,
-    /// Print each event as it happens, one JSON object a line
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) jsonl: bool,
-    /// Wait this long before each turn of a script, such as `500ms`
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) pace: Option<Duration>,
-    /// Cancel the run after this long, such as `2m`
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) timeout: Option<Duration>,
-    /// Answer every question whether a call may run with yes; what is denied stays denied
-    #[arg(short, long)]
-    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) how: How,
 }
 
 #[derive(Debug, clap::Args)]
@@ -103,6 +144,9 @@ pub(crate) struct Call {
     /// Give up after this long, such as `5s`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
+    /// Keep the tape in memory, where it ends with the command
+    #[arg(long, conflicts_with = "tape")]
+    pub(crate) no_tape: bool,
     /// Answer the question whether the call may run with yes; what is denied stays denied
     #[arg(short, long)]
     pub(crate) yes: bool,

@@ -5,15 +5,27 @@ mod completions;
 mod config;
 mod init;
 mod run;
+mod runs;
+mod show;
+mod tail;
+mod replay;
+mod resume;
+mod fork;
+mod diff;
+mod verify;
+mod export;
+mod record_test;
 mod tools;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::args::{Args, Command, ConfigCommand, Global, Pair, Tools};
+use crate::args::{Args, Command, ConfigCommand, Pair, RunsCommand, Tools};
 use crate::config::Layers;
 use crate::exit::Exit;
 use crate::host::Host;
+use crate::kept::Location;
 use crate::out::Out;
+use crate::program::quoted;
 use crate::report::{Problem, Result};
 
 /// What every command is given.
@@ -21,14 +33,32 @@ pub(crate) struct Context<'a> {
     pub(crate) host: &'a Host,
     pub(crate) out: Out,
     flags: Vec<Pair>,
+    tape: Option<PathBuf>,
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(host: &'a Host, out: Out, global: &Global) -> Context<'a> {
+    pub(crate) fn new(host: &'a Host, out: Out, args: &Args) -> Context<'a> {
+        let Args { global, command } = args;
         let folder = global.workspace.iter();
         let workspace =
             folder.map(|folder| Pair { name: "workspace".into(), value: folder.clone() });
-        Context { host, out, flags: global.set.iter().cloned().chain(workspace).collect() }
+        // `fork` has a `--set` of its own.
+        let set = global.set.iter().filter(|_| !matches!(command, Command::Fork(_)));
+        let flags = set.cloned().chain(workspace).collect();
+        Context { host, out, flags, tape: global.tape.clone() }
+    }
+
+    /// The flag that another command needs to find the same tape, with a space before it.
+    pub(crate) fn tape_flag(&self) -> String {
+        let tape = self.tape.as_ref();
+        tape.map_or(String::new(), |tape| {
+            format!(" --tape {}", quoted(&tape.display().to_string()))
+        })
+    }
+
+    /// Where the tape is.
+    pub(crate) fn location(&self) -> Result<Location> {
+        Location::find(self.tape.as_deref())
     }
 
     /// The layers of the configuration for a project.
@@ -42,6 +72,22 @@ pub(crate) fn dispatch(context: &Context<'_>, args: &Args) -> Result<Exit> {
     match &args.command {
         Command::Run(run) => block_on(run::run(context, run))?,
         Command::Call(call) => block_on(call::call(context, call))?,
+        Command::Runs(runs) => match &runs.command {
+            None => runs::list(context, &runs.filter),
+            Some(RunsCommand::Ls(filter)) => runs::list(context, filter),
+            Some(RunsCommand::Rm(rm)) => runs::remove(context, rm),
+            Some(RunsCommand::Gc { yes }) => runs::collect(context, *yes),
+        },
+        Command::Resume(resume) => block_on(resume::resume(context, resume))?,
+        Command::Fork(fork) => block_on(fork::fork(context, fork))?,
+        Command::Diff(diff) => diff::diff(context, diff),
+        Command::RecordTest(test) => record_test::record_test(context, test),
+        Command::Show(show) => show::show(context, show),
+        Command::Tail(tail) => block_on(tail::tail(context, tail))?,
+        Command::Replay(replay) => block_on(replay::replay(context, replay))?,
+        Command::Verify(verify) => verify::verify(context, verify).map_err(Problem::of_files),
+        Command::Export(export) => export::export(context, export).map_err(Problem::of_files),
+        Command::Import { file } => export::import(context, file).map_err(Problem::of_files),
         Command::Tools(Tools::List) => tools::list(context),
         Command::Tools(Tools::Show { name }) => tools::show(context, name),
         Command::Tools(Tools::Lint { provider, deny }) => tools::lint(context, provider, *deny),

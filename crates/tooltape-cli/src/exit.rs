@@ -19,6 +19,8 @@ pub(crate) enum Exit {
     Unasked,
     /// The arguments do not fit the tool.
     Arguments,
+    /// A tape is damaged, or a replay was not as it was recorded.
+    Differs,
     /// Time ran out.
     Timeout,
     /// Somebody pressed Ctrl-C.
@@ -35,6 +37,7 @@ impl From<Exit> for ExitCode {
             Exit::Denied => 6,
             Exit::Unasked => 7,
             Exit::Arguments => 8,
+            Exit::Differs => 9,
             Exit::Timeout => 124,
             Exit::Interrupted => 130,
         })

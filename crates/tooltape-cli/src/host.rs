@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tooltape::{Clock, Random, Run, RunId, Tool, Toolbox};
+use tooltape::{Clock, Missing, Random, Run, RunId, Tool, Toolbox};
 
 use crate::config::{Found, Layers, Rank};
 use crate::exit::Exit;
+use crate::origin::Origin;
 use crate::policy::Stated;
 use crate::report::{Problem, Result};
 use crate::touches;
@@ -27,6 +28,19 @@ pub(crate) struct Prepared {
     pub(crate) run: Run,
     pub(crate) policy: Stated,
     pub(crate) workspace: Opened,
+}
+
+/// A run that works in a folder, and the policy to give it.
+pub(crate) struct InPlace {
+    pub(crate) run: Run,
+    pub(crate) policy: Stated,
+}
+
+/// What a run is played again with.
+pub(crate) struct Rehearsal {
+    pub(crate) run: Run,
+    pub(crate) policy: Stated,
+    pub(crate) toolbox: Toolbox,
 }
 
 impl Host {
@@ -87,21 +101,38 @@ impl Host {
         project: &Path,
         copying: Copying,
     ) -> Result<Prepared> {
-        let toolbox = self.toolbox(layers)?;
-        let policy = Stated::new(layers, &self.tools)?;
-        let (clock, random) = (Clock::system(), Random::system());
-        let mut entropy = [0; 10];
-        random.fill(&mut entropy);
-        let id = RunId::new(clock.unix_us() / 1_000, entropy);
+        let id = new_id();
         let workspace = workspace::open(layers, project, id, copying)?;
-        let run = Run::new(&toolbox)
-            .known_as(id)
-            .clock(clock)
-            .note(workspace.note(project))
-            .grant(workspace.grant.clone());
-        let run = self.grants.iter().fold(run, |run, grant| grant(run));
+        let InPlace { run, policy } = self.prepare_in(layers, &workspace)?;
+        let run = run.known_as(id).note(Origin::new(project, &workspace).note());
         Ok(Prepared { id, run, policy, workspace })
     }
+
+    /// A run that is to work in a workspace that is there.
+    pub(crate) fn prepare_in(&self, layers: &Layers, workspace: &Opened) -> Result<InPlace> {
+        let toolbox = self.toolbox(layers)?;
+        let policy = Stated::new(layers, &self.tools)?;
+        let run = Run::new(&toolbox).clock(Clock::system()).grant(workspace.grant.clone());
+        let run = self.grants.iter().fold(run, |run, grant| grant(run));
+        Ok(InPlace { run, policy })
+    }
+}
+
+impl Host {
+    /// A run that will only be played again, and the policy to give it.
+    pub(crate) fn rehearse(&self, layers: &Layers) -> Result<Rehearsal> {
+        let toolbox = self.toolbox(layers)?;
+        let policy = Stated::new(layers, &self.tools)?;
+        let run = self.grants.iter().fold(Run::new(&toolbox), |run, grant| grant(run));
+        Ok(Rehearsal { run, policy, toolbox })
+    }
+}
+
+/// An id that no other run has.
+pub(crate) fn new_id() -> RunId {
+    let mut entropy = [0; 10];
+    Random::system().fill(&mut entropy);
+    RunId::new(Clock::system().unix_us() / 1_000, entropy)
 }
 
 /// Says all at once what the tools of a run need and nobody granted. This begins the run, so it
@@ -109,11 +140,14 @@ impl Host {
 pub(crate) fn check_grants(run: &Run) -> Result {
     match run.missing_grants().as_slice() {
         [] => Ok(()),
-        missing => {
-            let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
-            let message = format!("{}, which nobody granted", missing.join(", "));
-            Err(Problem::new(Exit::Unexpected, "grants.missing", message)
-                .hint("grant it with `tooltape_cli::Cli::grant`, or disable the tool"))
-        }
+        missing => Err(ungranted(missing)),
     }
+}
+
+/// The problem that nobody granted what some tools need.
+pub(crate) fn ungranted(missing: &[Missing]) -> Box<Problem> {
+    let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    let message = format!("{}, which nobody granted", missing.join(", "));
+    Problem::new(Exit::Unexpected, "grants.missing", message)
+        .hint("grant it with `tooltape_cli::Cli::grant`, or disable the tool")
 }

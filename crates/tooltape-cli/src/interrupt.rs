@@ -64,6 +64,11 @@ impl Stop {
         let _open = is_requested.wait_for(|is_requested| *is_requested).await;
     }
 
+    /// Waits until Ctrl-C is pressed.
+    pub(crate) async fn interrupted(&self) {
+        self.pressed(1).await;
+    }
+
     /// Waits until Ctrl-C was pressed this often.
     async fn pressed(&self, times: u32) {
         let mut presses = self.presses.subscribe();

@@ -22,6 +22,7 @@
 //! ```
 
 mod escape;
+mod when;
 mod exit;
 mod program;
 mod report;
@@ -33,9 +34,15 @@ mod policy;
 mod touches;
 mod copy;
 mod workspace;
+mod origin;
 mod host;
 mod interrupt;
 mod approve;
+mod kept;
+mod tally;
+mod reel;
+mod progress;
+mod tell;
 mod narrate;
 mod pace;
 mod refusal;
@@ -51,7 +58,7 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 use tooltape::{Executed, Grant, Tool};
 
-use args::{Args, Command};
+use args::Args;
 use commands::{Context, dispatch};
 use exit::Exit;
 use host::{GrantTo, Host};
@@ -106,7 +113,7 @@ impl Cli {
     }
 
     fn obey(self, args: &Args) -> Exit {
-        let is_stream = matches!(&args.command, Command::Run(run) if run.jsonl);
+        let is_stream = args.command.is_stream();
         let format = if args.global.json || is_stream { Format::Json } else { Format::Text };
         let detail = match (args.global.quiet, args.global.verbose) {
             (true, _) => Detail::Quiet,
@@ -119,7 +126,7 @@ impl Cli {
         panic::set_hook(Box::new(|_| {}));
         let done = panic::catch_unwind(AssertUnwindSafe(|| -> Result<Exit> {
             let host = Host::new(self.tools, self.grants)?;
-            dispatch(&Context::new(&host, out, &args.global), args)
+            dispatch(&Context::new(&host, out, args), args)
         }));
         let problem = match done {
             Ok(Ok(exit)) => return exit,

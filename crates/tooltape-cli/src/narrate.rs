@@ -1,34 +1,41 @@
 //! A tape that tells what is written on it, as it is written.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::thread;
 
-use tokio::sync::watch;
-use tooltape::{
-    Ack, Append, BoxFuture, CallNo, Event, MemoryTape, Record, Reply, RunId, Tape, TapeError,
-    TurnEvent,
-};
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
+use tooltape::{Ack, Append, BoxFuture, Clock, Event, Record, RunId, Tape, TapeError};
 
-use crate::escape;
-use crate::out::{BAD, Detail, FAINT, GOOD, Out, STRONG, paint};
+use crate::out::Out;
+use crate::tally::Tally;
+use crate::tell::Teller;
 
-/// How many characters of arguments, and of a result, a line shows.
-const SHOWN_CHARS: usize = 64;
-/// How many characters of a refusal a line shows: it says what to mend.
-const REFUSAL_CHARS: usize = 240;
-/// How many characters of what a model says a line shows.
-const SAID_CHARS: usize = 400;
+/// How many appends wait to be printed before the run waits for whoever reads.
+const APPENDS_WAITING_MAX: usize = 1_024;
 
-/// A tape in memory that narrates. Clones share it.
+/// A tape that narrates. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Narrated(Arc<Inner>);
 
 struct Inner {
-    tape: MemoryTape,
+    tape: Box<dyn Tape>,
+    run: RunId,
     out: Out,
-    telling: Telling,
     state: Mutex<State>,
     started: watch::Sender<bool>,
+    /// What is put into the note of the run as it begins.
+    noted: OnceLock<(&'static str, Value)>,
+    /// Who prints events once they are durable.
+    printer: Option<mpsc::SyncSender<Appended>>,
+}
+
+/// Records that a tape accepted.
+struct Appended {
+    records: Vec<Record>,
+    ack: Ack,
+    durable: oneshot::Sender<Result<(), TapeError>>,
 }
 
 /// What is told.
@@ -38,28 +45,37 @@ pub(crate) enum Telling {
     Lines,
     /// Calls alone, and of them only those that succeed: the command reports the others.
     Successes,
-    /// Every event, for programs.
+    /// Every event, for programs, once it is durable.
     Events,
 }
 
-#[derive(Default)]
 struct State {
-    turns: u32,
-    calls: BTreeMap<CallNo, Told>,
-}
-
-/// What was told to the tape about a call that is not settled.
-struct Told {
-    arguments: Arc<str>,
-    /// The verdict and the rule.
-    judged: Option<String>,
+    /// How many records the run has.
+    len: u64,
+    teller: Teller,
+    tally: Tally,
 }
 
 impl Narrated {
-    pub(crate) fn new(out: Out, telling: Telling) -> Narrated {
-        let (tape, state) = (MemoryTape::default(), Mutex::default());
+    /// Tells of `run`, and of the runs that it starts. Must be called within the runtime.
+    pub(crate) fn new(
+        tape: impl Tape + 'static,
+        run: RunId,
+        out: Out,
+        telling: Telling,
+    ) -> Narrated {
+        let printer = (telling == Telling::Events).then(|| print(out));
+        let teller = Teller::new(out.detail, telling == Telling::Successes);
+        let state = Mutex::new(State { len: 0, teller, tally: Tally::default() });
         let started = watch::Sender::new(false);
-        Narrated(Arc::new(Inner { tape, out, telling, state, started }))
+        let tape = Box::new(tape);
+        let noted = OnceLock::new();
+        Narrated(Arc::new(Inner { tape, run, out, state, started, noted, printer }))
+    }
+
+    /// Puts this into the note of the run as it begins, beside what is there.
+    pub(crate) fn note(&self, key: &'static str, value: Value) {
+        self.0.noted.get_or_init(|| (key, value));
     }
 
     /// Waits until a call has started.
@@ -69,14 +85,34 @@ impl Narrated {
         let _open = started.wait_for(|started| *started).await;
     }
 
-    /// All records of a run.
-    pub(crate) fn records(&self, run: RunId) -> Vec<Record> {
-        self.0.tape.records(run)
+    /// Counts what happened before this command.
+    pub(crate) fn recall(&self, records: &[Record]) {
+        let mut state = self.0.state();
+        for record in records {
+            // What was told then is not told again; what goes on is told from where it was.
+            drop(state.teller.tell(record));
+            state.tally.count(&record.event);
+            state.len = record.seq + 1;
+        }
+    }
+
+    /// Ends a run that no agent ends.
+    pub(crate) async fn end(&self, status: &'static str, stop: &str) -> Result<(), TapeError> {
+        let end = Event::RunEnded { status, stop: stop.to_owned(), answer: None };
+        let after = self.0.state().len;
+        let at_us = Clock::system().unix_us();
+        self.append(Append::new(self.0.run, after, at_us, &mut vec![end])).durable().await
+    }
+
+    /// What happened in the run.
+    pub(crate) fn tally(&self) -> Tally {
+        self.0.state().tally.clone()
     }
 }
 
 impl Tape for Narrated {
     fn append(&self, append: Append<'_>) -> Ack {
+        self.0.annotate(append.run, append.events);
         let places = append.after..;
         let (run, at_us) = (append.run, append.at_us);
         let records: Vec<_> = places
@@ -84,14 +120,20 @@ impl Tape for Narrated {
             .map(|(seq, event)| Record::new(run, seq, at_us, event.clone()))
             .collect();
         let ack = self.0.tape.append(append);
-        if !matches!(ack, Ack::Now(Err(_))) {
-            let starts = |record: &Record| matches!(record.event, Event::Started { .. });
-            if records.iter().any(starts) {
-                self.0.started.send_replace(true);
-            }
-            records.iter().for_each(|record| self.0.tell(record));
+        if matches!(ack, Ack::Now(Err(_))) {
+            return ack;
         }
-        ack
+        self.0.count(&records);
+        let Some(printer) = &self.0.printer else {
+            return self.0.clone().tell_all(records, ack);
+        };
+        let (durable, is_durable) = oneshot::channel();
+        match printer.send(Appended { records, ack, durable }) {
+            Ok(()) => Ack::Later(Box::pin(async move {
+                is_durable.await.unwrap_or_else(|_| Err(unprinted()))
+            })),
+            Err(mpsc::SendError(_)) => Ack::Now(Err(unprinted())),
+        }
     }
 
     fn read(
@@ -104,111 +146,73 @@ impl Tape for Narrated {
     }
 }
 
+/// Prints events in their order, each once it is durable: whoever reads one may rely on it.
+fn print(out: Out) -> mpsc::SyncSender<Appended> {
+    let (sender, appends) = mpsc::sync_channel::<Appended>(APPENDS_WAITING_MAX);
+    let runtime = Handle::current();
+    thread::spawn(move || {
+        for Appended { records, ack, durable } in appends {
+            let done = runtime.block_on(ack.durable());
+            if done.is_ok() {
+                // A reader that went away has read enough; the run goes on.
+                records.iter().for_each(|record| drop(out.json(record)));
+            }
+            // Whoever appended may not be waiting.
+            let _ = durable.send(done);
+        }
+    });
+    sender
+}
+
+fn unprinted() -> TapeError {
+    TapeError::Poisoned { why: "the thread that prints events is gone".into() }
+}
+
 impl Inner {
+    fn annotate(&self, run: RunId, events: &mut [Event]) {
+        let Some((key, value)) = self.noted.get().filter(|_| run == self.run) else { return };
+        if let Some(Event::RunStarted { note: Some(note), .. }) = events.first_mut()
+            && let Some(note) = Arc::make_mut(note).as_object_mut()
+        {
+            note.insert((*key).to_owned(), value.clone());
+        }
+    }
+
+    /// Tells what a tape accepted; that a run goes on, once it is sure that it may.
+    fn tell_all(self: Arc<Self>, records: Vec<Record>, ack: Ack) -> Ack {
+        let resumes = |record: &Record| matches!(record.event, Event::RunResumed { .. });
+        match ack {
+            Ack::Later(ack) if records.iter().any(resumes) => Ack::Later(Box::pin(async move {
+                ack.await?;
+                records.iter().for_each(|record| self.tell(record));
+                Ok(())
+            })),
+            ack @ (Ack::Later(_) | Ack::Now(_)) => {
+                records.iter().for_each(|record| self.tell(record));
+                ack
+            }
+        }
+    }
+
+    fn count(&self, records: &[Record]) {
+        let starts = |record: &Record| matches!(record.event, Event::Started { .. });
+        if records.iter().any(starts) {
+            self.started.send_replace(true);
+        }
+        let mut state = self.state();
+        for record in records.iter().filter(|record| record.run == self.run) {
+            state.tally.count(&record.event);
+            state.len = record.seq + 1;
+        }
+    }
+
     fn tell(&self, record: &Record) {
-        match self.telling {
-            Telling::Lines | Telling::Successes => self.tell_person(&record.event),
-            // A reader that went away has read enough; the run goes on.
-            Telling::Events => drop(self.out.json(record)),
-        }
-    }
-
-    fn tell_person(&self, event: &Event) {
-        match event {
-            Event::Asked { text } => {
-                let asked = escape::clipped(text, SAID_CHARS);
-                self.out.say(&format!("{} {asked}", paint(STRONG, "asked")));
-            }
-            Event::Turn(turn) => self.tell_turn(turn),
-            Event::Proposed(facts) => {
-                let told = Told { arguments: facts.arguments.clone(), judged: None };
-                self.state().calls.insert(facts.call, told);
-            }
-            Event::Judged { facts, verdict, rule } => {
-                if let Some(told) = self.state().calls.get_mut(&facts.call) {
-                    told.judged = Some(format!("{verdict} by {}", escape::line(rule)));
-                }
-            }
-            Event::Answered { call, yes, .. } => {
-                if let Some(told) = self.state().calls.get_mut(call) {
-                    let answer = if *yes { ", answered yes" } else { ", answered no" };
-                    told.judged.get_or_insert_default().push_str(answer);
-                }
-            }
-            Event::Progress { call, text } => {
-                let text = escape::clipped(text, SAID_CHARS);
-                self.out.say(&paint(FAINT, format!("  … {call} {text}")));
-            }
-            Event::Retried { call, attempt, message, pause_ms, .. } => {
-                let why = escape::clipped(message, SAID_CHARS);
-                let line =
-                    format!("  … {call} attempt {attempt}: {why}; again after {pause_ms} ms");
-                self.out.say(&paint(FAINT, line));
-            }
-            Event::Abandoned { call, .. } => {
-                self.out.say(&paint(FAINT, format!("  … {call} was given up; its thread goes on")));
-            }
-            Event::Settled(reply) => self.tell_settled(reply),
-            // Tools, states and named events are for programs, and the command tells the ends.
-            _ => {}
-        }
-    }
-
-    fn tell_turn(&self, turn: &TurnEvent) {
-        let no = {
-            let mut state = self.state();
-            state.turns += 1;
-            state.turns
-        };
-        let said = match &turn.text {
-            // The command prints the answer itself.
-            _ if turn.proposals.is_empty() => return,
-            Some(text) => escape::clipped(text, SAID_CHARS),
-            None => String::new(),
-        };
-        self.out.say(format!("{} {said}", paint(STRONG, format!("turn {no}"))).trim_end());
-    }
-
-    fn tell_settled(&self, reply: &Reply) {
-        let told = self.state().calls.remove(&reply.call);
-        if self.telling == Telling::Successes && reply.is_error {
-            return;
-        }
-        let is_full = self.out.detail == Detail::Verbose;
-        let shown = |text: &str, chars| match is_full {
-            true => escape::line(text).into_owned(),
-            false => escape::clipped(text, chars),
-        };
-        let arguments = told.as_ref().map_or("", |told| &told.arguments);
-        let (mark, result) = match reply.is_error {
-            false => (paint(GOOD, "✓"), shown(&reply.text(), SHOWN_CHARS)),
-            true => (paint(BAD, "✗"), shown(&reply.text(), REFUSAL_CHARS)),
-        };
-        let name = escape::clipped(&reply.name, SHOWN_CHARS);
-        let head = format!("  {mark} {} {name} {}", reply.call, shown(arguments, SHOWN_CHARS));
-        let head = head.trim_end().to_owned();
-        let judged = told.and_then(|told| told.judged);
-        let time = (reply.elapsed_us > 0).then(|| elapsed(reply.elapsed_us));
-        let faint = judged.into_iter().chain(time).map(|part| paint(FAINT, part));
-        let parts: Vec<String> = [head].into_iter().chain(faint).chain([result]).collect();
-        self.out.say(&parts.join(" · "));
-        if is_full {
-            let (args, result) = (reply.args_hash, reply.result_hash);
-            self.out.say(&paint(FAINT, format!("    arguments {args}\n    result    {result}")));
-        }
+        let lines = self.state().teller.tell(record);
+        lines.iter().for_each(|line| self.out.say(line));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         // It is only ever read for what is shown.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A time that people can read.
-pub(crate) fn elapsed(us: u64) -> String {
-    match us {
-        0..1_000 => format!("{us} µs"),
-        1_000..1_000_000 => format!("{}.{} ms", us / 1_000, us % 1_000 / 100),
-        _ => format!("{}.{} s", us / 1_000_000, us % 1_000_000 / 100_000),
     }
 }

@@ -108,6 +108,13 @@ impl Out {
         }
     }
 
+    /// What people must not miss, however little they want to read.
+    pub(crate) fn warn(&self, text: &str) {
+        if self.format == Format::Text {
+            self.narrate(text);
+        }
+    }
+
     /// A question to a person, after which the cursor stays.
     pub(crate) fn prompt(&self, text: &str) {
         let stderr = io::stderr();

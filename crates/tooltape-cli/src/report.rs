@@ -27,6 +27,8 @@ pub(crate) struct Problem {
     pub(crate) message: String,
     pub(crate) hint: String,
     pub(crate) executed: Executed,
+    /// Whether the command could have executed anything, so that it says whether it did.
+    executes: bool,
     pub(crate) run: Option<RunId>,
     pub(crate) excerpt: Option<Excerpt>,
 }
@@ -60,9 +62,16 @@ impl Problem {
             message: message.into(),
             hint: String::new(),
             executed: Executed::NotExecuted,
+            executes: true,
             run: None,
             excerpt: None,
         })
+    }
+
+    /// Ends the command in another way.
+    pub(crate) fn exit(mut self: Box<Self>, exit: Exit) -> Box<Problem> {
+        self.exit = exit;
+        self
     }
 
     /// Says what to do about it.
@@ -74,6 +83,12 @@ impl Problem {
     /// Says what happened before it.
     pub(crate) fn executed(mut self: Box<Self>, executed: Executed) -> Box<Problem> {
         self.executed = executed;
+        self
+    }
+
+    /// Says that the command executes nothing in any case.
+    pub(crate) fn of_files(mut self: Box<Self>) -> Box<Problem> {
+        self.executes = false;
         self
     }
 
@@ -89,20 +104,19 @@ impl Problem {
         self
     }
 
-    /// The hint, which always ends with whether anything happened.
+    /// The hint, which ends with whether anything happened where anything could.
     fn advice(&self) -> String {
+        // Another program's command line has another name.
+        let hint = self.hint.replace("`tooltape ", &format!("`{} ", program::name()));
         let happened = match self.executed {
             Executed::NotExecuted => "not executed",
             Executed::Executed => "executed",
             Executed::Unknown => "whether it was executed is unknown",
         };
-        match self.hint.as_str() {
-            "" => happened.to_owned(),
-            hint => {
-                // Another program's command line has another name.
-                let hint = hint.replace("`tooltape ", &format!("`{} ", program::name()));
-                format!("{hint}; {happened}")
-            }
+        match (hint.as_str(), self.executes) {
+            (_, false) => hint,
+            ("", true) => happened.to_owned(),
+            (hint, true) => format!("{hint}; {happened}"),
         }
     }
 
@@ -204,7 +218,10 @@ impl std::error::Error for Shown {}
 
 impl Diagnostic for Shown {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(&self.help))
+        match self.help.is_empty() {
+            true => None,
+            false => Some(Box::new(&self.help)),
+        }
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {

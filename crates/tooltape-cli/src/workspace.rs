@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 use etcetera::base_strategy::Xdg;
-use serde_json::{Value, json};
 use tooltape::RunId;
 
 use crate::config::{Layers, Workspace};
@@ -60,6 +59,11 @@ pub(crate) fn open(
     }
 }
 
+/// Opens a folder that a run worked in before.
+pub(crate) fn open_folder(folder: &Path) -> Result<Opened> {
+    opened(folder.to_owned(), None)
+}
+
 fn opened(folder: PathBuf, copied_from: Option<PathBuf>) -> Result<Opened> {
     let folder = absolute(&folder)?;
     let grant = tooltape_kit::Workspace::open(&folder).map_err(|err| unopened(&folder, &err))?;
@@ -75,15 +79,4 @@ fn unopened(path: &Path, err: &dyn std::fmt::Display) -> Box<Problem> {
     let message = format!("the workspace `{}` cannot be opened: {err}", path.display());
     Problem::new(Exit::Failed, "workspace.missing", message)
         .hint("`tooltape config explain workspace` says who named it")
-}
-
-impl Opened {
-    /// What a run keeps of it.
-    pub(crate) fn note(&self, project: &Path) -> Value {
-        json!({
-            "config": absolute(project).ok(),
-            "workspace": self.folder,
-            "copied_from": self.copied_from.as_ref().and_then(|from| absolute(from).ok()),
-        })
-    }
 }

@@ -18,8 +18,8 @@ pub(crate) struct Declared {
 }
 
 const ACCESSES: [&str; 3] = ["Pure", "Read", "Write"];
-const OWN: [&str; 7] =
-    ["blocking", "name", "version", "output", "needs", "touches", "workspace_root"];
+const OWN: [&str; 8] =
+    ["blocking", "name", "version", "output", "needs", "touches", "reconcile", "workspace_root"];
 const FLAGS: [&str; 9] = [
     "filesystem",
     "process",
@@ -101,6 +101,12 @@ impl Declared {
                 input.parse::<Token![=]>()?;
                 self.touches = Some(input.parse()?);
                 return Ok(());
+            }
+            "reconcile" => {
+                input.parse::<Token![=]>()?;
+                let path: Path = input.parse()?;
+                let name = quote!(#path).to_string().replace(' ', "");
+                quote! { #spec = #spec.reconcile(::tooltape::Reconcile::by(#name, #path)); }
             }
             "workspace_root" => {
                 let root = text(input)?;

@@ -3,13 +3,15 @@
 mod talk;
 
 use std::borrow::{Borrow, Cow};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use talk::{Answered, Next, Stopped, TURNS_DEFAULT, Talk};
 
 use crate::history::Window;
-use crate::model::{Message, Model, ModelError};
-use crate::run::{Run, RunError};
+use crate::id::CallNo;
+use crate::model::{Message, Model, ModelError, again};
+use crate::run::{Run, RunError, Said};
 use crate::spec::Spec;
 use crate::tape::{Event, TurnEvent};
 
@@ -81,7 +83,16 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
     /// Dropping the future leaves a tape that shows how far it came.
     pub async fn ask(&self, question: impl Into<Arc<str>>) -> Result<Answered, AgentError> {
         let mut talk = Talk::new(question, self.turns_max);
-        let answered = self.drive(&mut talk).await;
+        let answered = self.begin(&mut talk).await;
+        self.end(answered).await
+    }
+
+    /// Puts on the tape how the run ended.
+    async fn end(&self, answered: Result<Answered, AgentError>) -> Result<Answered, AgentError> {
+        // What a tape has no room for, or no power over, is no end: the run can be resumed.
+        if answered.is_err() && self.run().was_refused() {
+            return answered;
+        }
         let (status, stop, answer) = match &answered {
             Ok(answered) => {
                 (answered.stop.status(), answered.stop.word().to_owned(), answered.text.clone())
@@ -92,11 +103,48 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
         answered
     }
 
-    async fn drive(&self, talk: &mut Talk) -> Result<Answered, AgentError> {
+    /// Goes on with the conversation of a run that was [resumed](Run::resume).
+    ///
+    /// Turns that the model took are not asked for again, calls that were settled are not run
+    /// again, and what is left of the last turn is done now.
+    pub async fn resume(&self) -> Result<Answered, AgentError> {
+        let run = self.run();
+        let Some((Said::Asked(question), turns)) = run.said().split_first() else {
+            return Err(AgentError::Unasked);
+        };
+        let mut talk = Talk::new(question.clone(), self.turns_max);
+        let mut next = talk.begin();
+        for said in turns {
+            let Said::Turn(turn, first) = said else { continue };
+            let offer = self.offer(&talk);
+            next = talk.turn(again(turn));
+            if let Next::Calls(proposals) = next {
+                let numbers = (*first..).map(CallNo);
+                let proposals: BTreeMap<_, _> = numbers.zip(proposals).collect();
+                let before = proposals.keys().map(|call| run.settled_before(*call));
+                let replies = match before.collect::<Option<Vec<_>>>() {
+                    Some(replies) => replies,
+                    None => match run.answer_rest(&offer, proposals).await {
+                        Ok(replies) => replies,
+                        Err(err) => return self.end(Err(err.into())).await,
+                    },
+                };
+                next = talk.replies(replies);
+            }
+        }
+        let answered = self.drive(&mut talk, next).await;
+        self.end(answered).await
+    }
+
+    async fn begin(&self, talk: &mut Talk) -> Result<Answered, AgentError> {
         if let Some(Message::User(text)) = talk.messages().first() {
             self.run().record(Event::Asked { text: text.clone() })?;
         }
-        let mut next = talk.begin();
+        let next = talk.begin();
+        self.drive(talk, next).await
+    }
+
+    async fn drive(&self, talk: &mut Talk, mut next: Next) -> Result<Answered, AgentError> {
         let mut offer = self.offer(talk);
         loop {
             next = match next {
@@ -113,7 +161,8 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
                         turn = self.model.turn(&shown, &offer) => turn?,
                     };
                     let event =
-                        TurnEvent::new(turn.text.clone(), &turn.proposals, turn.stop.word());
+                        TurnEvent::new(turn.text.clone(), &turn.proposals, turn.stop.word())
+                            .costing(turn.usage.input_tokens, turn.usage.output_tokens);
                     self.run().record(Event::Turn(event))?;
                     talk.turn(turn)
                 }
@@ -139,6 +188,9 @@ pub enum AgentError {
     /// The model took no turn.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// The run was asked nothing before, so there is no conversation to go on with.
+    #[error("the run was asked nothing yet: ask it")]
+    Unasked,
     /// The run could not go on.
     #[error(transparent)]
     Run(#[from] RunError),

@@ -3,18 +3,24 @@
 mod directory;
 mod memory;
 mod page;
+#[cfg(feature = "object-store")]
+mod shared;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::io;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError};
+use std::time::SystemTime;
 
 use directory::Directory;
 use memory::Memory;
 pub(crate) use page::{Page, Veil};
-use serde::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+#[cfg(feature = "object-store")]
+use shared::Shared;
 
 use crate::canon::{Domain, Hash};
 use crate::grant::Grant;
@@ -77,6 +83,13 @@ impl FromStr for ArtifactId {
     }
 }
 
+impl<'de> Deserialize<'de> for ArtifactId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ArtifactId, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
 impl Serialize for ArtifactId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -126,6 +139,8 @@ pub struct Artifacts {
 enum Store {
     Memory(Memory),
     Directory(Directory),
+    #[cfg(feature = "object-store")]
+    Shared(Shared),
 }
 
 impl Grant for Artifacts {}
@@ -157,6 +172,66 @@ impl Artifacts {
     /// there meanwhile is noticed once the room is used up.
     pub fn in_dir_of(path: impl AsRef<Path>, bytes_max: u64) -> Result<Artifacts, ArtifactError> {
         Ok(Artifacts::over(Store::Directory(Directory::open(path.as_ref(), bytes_max)?)))
+    }
+
+    /// Artifacts in an object store that many machines share, by its address: `file:///…` and
+    /// `memory:///` always, and `s3://…` and others where the features of the crate
+    /// `object_store` for them are enabled. Settings are that crate's, such as `aws_region`.
+    ///
+    /// An object is named for its hash and checked against its name whenever it is read.
+    #[cfg(feature = "object-store")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "object-store")))]
+    pub fn at_url(
+        url: &str,
+        settings: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Artifacts, ArtifactError> {
+        Ok(Artifacts::over(Store::Shared(Shared::open(url, settings)?)))
+    }
+
+    /// What nobody refers to and was last put before this moment: what may be thrown away.
+    ///
+    /// The moment leaves alone what was just put, and is about to be referred to. What is only in
+    /// memory goes with its last clone.
+    pub fn unreferred(
+        &self,
+        referred: &BTreeSet<Hash>,
+        before: SystemTime,
+    ) -> Result<Vec<Artifact>, ArtifactError> {
+        let mut old = match &*self.store {
+            Store::Memory(_) => Vec::new(),
+            Store::Directory(directory) => directory.older(before)?,
+            #[cfg(feature = "object-store")]
+            Store::Shared(shared) => shared.older(before)?,
+        };
+        old.retain(|artifact| !referred.contains(&artifact.id.0));
+        old.sort_by_key(|artifact| artifact.id);
+        Ok(old)
+    }
+
+    /// Throws away what nobody refers to and was last put before this moment, and says what that
+    /// was. `referred` must be everything that any tape refers to.
+    pub fn sweep(
+        &self,
+        referred: &BTreeSet<Hash>,
+        before: SystemTime,
+    ) -> Result<Vec<Artifact>, ArtifactError> {
+        // Nobody puts anything there meanwhile.
+        let _alone = match &*self.store {
+            Store::Directory(directory) => Some(directory.alone()?),
+            Store::Memory(_) => None,
+            #[cfg(feature = "object-store")]
+            Store::Shared(_) => None,
+        };
+        let swept = self.unreferred(referred, before)?;
+        for artifact in &swept {
+            match &*self.store {
+                Store::Memory(_) => {}
+                Store::Directory(directory) => directory.remove(artifact.id)?,
+                #[cfg(feature = "object-store")]
+                Store::Shared(shared) => shared.remove(artifact.id)?,
+            }
+        }
+        Ok(swept)
     }
 
     fn over(store: Store) -> Artifacts {
@@ -230,6 +305,8 @@ impl Artifacts {
         match &*self.store {
             Store::Memory(memory) => memory.put(id, bytes)?,
             Store::Directory(directory) => directory.put(id, &bytes)?,
+            #[cfg(feature = "object-store")]
+            Store::Shared(shared) => shared.put(id, &bytes)?,
         }
         self.admit(id)?;
         Ok(Artifact { id, bytes: len })
@@ -241,6 +318,8 @@ impl Artifacts {
         match &*self.store {
             Store::Memory(memory) => memory.get(id),
             Store::Directory(directory) => Ok(Arc::new(directory.get(id)?)),
+            #[cfg(feature = "object-store")]
+            Store::Shared(shared) => Ok(Arc::new(shared.get(id)?)),
         }
     }
 
@@ -256,6 +335,13 @@ impl Artifacts {
         match &*self.store {
             Store::Memory(memory) => memory.read(id, offset, length),
             Store::Directory(directory) => directory.read(id, offset, length),
+            #[cfg(feature = "object-store")]
+            Store::Shared(shared) => {
+                let whole = shared.get(id)?;
+                let part = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(whole.len());
+                let bytes = whole[part(offset)..part(offset.saturating_add(length))].to_vec();
+                Ok(ArtifactPart { bytes, total: whole.len() as u64 })
+            }
         }
     }
 
@@ -275,6 +361,8 @@ impl Artifacts {
         match &*self.store {
             Store::Memory(_) => true,
             Store::Directory(_) => false,
+            #[cfg(feature = "object-store")]
+            Store::Shared(_) => false,
         }
     }
 
@@ -290,6 +378,8 @@ impl fmt::Debug for Artifacts {
         f.write_str(match &*self.store {
             Store::Memory(_) => "Artifacts(in memory)",
             Store::Directory(_) => "Artifacts(in a directory)",
+            #[cfg(feature = "object-store")]
+            Store::Shared(_) => "Artifacts(shared)",
         })
     }
 }

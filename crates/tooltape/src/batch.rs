@@ -30,9 +30,11 @@ impl From<Footprint> for Claim {
 
 impl Claim {
     /// The claim of a call; fails where the hook panics that computes its footprint.
+    #[inline]
     pub fn of(call: &Call) -> Result<Claim, ToolError> {
-        let (exclusive, recursive) = (call.spec().effects.exclusive, call.spec().is_recursive());
-        let (footprint, promoted) = (call.footprint()?, call.registered().is_promoted());
+        let (registered, exclusive) = (call.registered(), call.effects().exclusive);
+        let (recursive, promoted) = (registered.is_recursive(), registered.is_promoted());
+        let footprint = call.footprint()?;
         Ok(Claim { footprint, exclusive, recursive, promoted })
     }
 

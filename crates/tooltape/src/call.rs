@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::canon::{Canon, Domain, Hash};
 use crate::fault::{Fault, ToolError, clip};
 use crate::id::{CallNo, ToolId};
-use crate::spec::{Footprint, Spec, Typed};
+use crate::spec::{Effects, Footprint, Spec, Typed};
 use crate::tool::{Args, Output, Registered};
 
 /// What a model asked for. Nothing in it is trusted, not even that it is JSON.
@@ -119,17 +119,31 @@ pub struct Facts {
     /// What was changed before the arguments were hashed.
     pub repairs: Vec<RepairStep>,
     pub(crate) registered: Option<Arc<Registered>>,
+    /// The tool as a tape remembers it, where the facts were read from one.
+    pub(crate) remembered: Option<Box<Remembered>>,
+}
+
+/// What a tape keeps of a tool.
+pub(crate) struct Remembered {
+    pub(crate) tool: ToolId,
+    pub(crate) definition: Option<Hash>,
 }
 
 impl Facts {
     /// The tool's name and version, where there is such a tool.
     pub fn tool(&self) -> Option<&ToolId> {
-        self.registered.as_ref().map(|registered| registered.id())
+        match &self.registered {
+            Some(registered) => Some(registered.id()),
+            None => self.remembered.as_ref().map(|remembered| &remembered.tool),
+        }
     }
 
     /// The hash of the tool's definition, where there is such a tool.
     pub fn definition(&self) -> Option<Hash> {
-        self.registered.as_ref().map(|registered| registered.definition())
+        match &self.registered {
+            Some(registered) => Some(registered.definition()),
+            None => self.remembered.as_ref().and_then(|remembered| remembered.definition),
+        }
     }
 }
 
@@ -155,7 +169,7 @@ pub struct Call {
 
 /// A change that was made to arguments before they were hashed, by the run's repair policy or by a
 /// hook of its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RepairStep {
     /// A Markdown fence around the JSON was taken off.
@@ -189,10 +203,11 @@ impl Call {
             id: proposal.id,
             name: if *proposal.name == *name.as_str() { proposal.name } else { name.to_arc() },
             arguments: kept(proposal.arguments.into_text(), bytes),
-            args_hash: Hash::of(Domain::Arguments, args.as_str().as_bytes()),
+            args_hash: Hash::of(Domain::Arguments, args.as_bytes()),
             args: Some(args),
             repairs,
             registered: Some(registered),
+            remembered: None,
         };
         Call { facts: Arc::new(facts), typed }
     }
@@ -230,8 +245,15 @@ impl Call {
     }
 
     /// What the tool says about itself.
+    #[inline]
     pub fn spec(&self) -> &Spec {
         self.registered().spec()
+    }
+
+    /// What the tool may do.
+    #[inline]
+    pub(crate) fn effects(&self) -> &Effects {
+        self.registered().effects()
     }
 
     /// The hash of the tool's definition.
@@ -255,6 +277,7 @@ impl Call {
     }
 
     /// What it reads and writes; fails where the tool's footprint hook panics.
+    #[inline]
     pub fn footprint(&self) -> Result<Footprint, ToolError> {
         self.registered().footprint(self.args(), self.typed.as_ref())
     }

@@ -1,13 +1,14 @@
 //! Canonical form and hashes: which texts mean the same, and what they are called for short.
 
-use std::fmt;
 use std::sync::{Arc, LazyLock};
+use std::{fmt, hash as hash_of};
 
 use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+mod text;
 mod limits;
 mod unreadable;
 mod pool;
@@ -17,16 +18,19 @@ mod table;
 mod read;
 mod doc;
 mod write;
+mod flat;
 mod strict;
 mod serialize;
 mod hash;
 
 pub use doc::{Doc, Kind, Node};
+pub(crate) use flat::{Flat, Scalar};
 pub(crate) use hash::Hashing;
 pub use hash::{Domain, Hash, NotAHash};
 pub use limits::{
     ARGUMENT_BYTES_MAX, DEPTH_MAX, INTEGER_DIGITS_MAX, Limits, NODES_MAX, RESULT_BYTES_MAX,
 };
+use text::Text;
 pub use unreadable::{Place, Unreadable};
 pub use write::Sets;
 
@@ -62,15 +66,19 @@ pub const CANON_PROFILE: &str = "jcs-int/1";
 #[derive(Clone)]
 pub struct Canon(Text);
 
-#[derive(Clone)]
-enum Text {
-    Short(Arc<str>),
-    /// In the memory that it was written in, since two of it would be too much.
-    Long(Arc<String>),
+impl PartialEq for Canon {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
 }
 
-/// The longest text that is copied out of the memory that it was written in, in bytes.
-const COPIED_BYTES_MAX: usize = 1 << 20;
+impl Eq for Canon {}
+
+impl hash_of::Hash for Canon {
+    fn hash<H: hash_of::Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
+    }
+}
 
 impl Canon {
     /// The canonical form of anything that can be serialized.
@@ -92,7 +100,7 @@ impl Canon {
     /// The canonical form of a string.
     pub(crate) fn string(text: &str) -> Self {
         // What `serde_json` escapes, and how, is what RFC 8785 says.
-        Self::written(serde_json::to_string(text).expect("any string can be written"))
+        Self(Text::written(serde_json::to_string(text).expect("any string can be written")))
     }
 
     /// The text that a canonical string stands for. Memory is used for that text alone.
@@ -107,12 +115,21 @@ impl Canon {
         EMPTY.clone()
     }
 
+    /// The canonical form of nothing: `null`.
+    pub(crate) fn null() -> Self {
+        Self::new("null")
+    }
+
     /// The text.
+    #[inline]
     pub fn as_str(&self) -> &str {
-        match &self.0 {
-            Text::Short(text) => text,
-            Text::Long(text) => text,
-        }
+        self.0.as_str()
+    }
+
+    /// The bytes of the text.
+    #[inline]
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
     }
 
     /// The value that the text stands for, as a type.
@@ -125,32 +142,16 @@ impl Canon {
         self.parse().expect("canonical text is JSON whose depth and numbers serde_json can hold")
     }
 
+    /// Takes the text of a flat object, which is canonical.
+    #[inline]
+    pub(crate) fn of_flat(_: &Flat<'_>, text: &Arc<str>) -> Self {
+        Self(Text::sharing(text))
+    }
+
     /// Takes a text that is canonical already.
+    #[inline]
     fn new(text: &str) -> Self {
-        Self(Text::Short(text.into()))
-    }
-
-    /// Takes a text that was written canonically.
-    fn written(mut text: String) -> Self {
-        if text.len() <= COPIED_BYTES_MAX {
-            return Self::new(&text);
-        }
-        text.shrink_to_fit();
-        Self(Text::Long(Arc::new(text)))
-    }
-}
-
-impl PartialEq for Canon {
-    fn eq(&self, other: &Self) -> bool {
-        self.as_str() == other.as_str()
-    }
-}
-
-impl Eq for Canon {}
-
-impl std::hash::Hash for Canon {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.as_str().hash(state);
+        Self(Text::new(text))
     }
 }
 
@@ -160,6 +161,15 @@ impl Serialize for Canon {
         let raw: &RawValue =
             serde_json::from_str(self.as_str()).map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
+    }
+}
+
+/// Reads any JSON and puts it into canonical form; only `serde_json` can do so.
+impl<'de> Deserialize<'de> for Canon {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        let doc = Doc::read(raw.get(), &Limits::OWN).map_err(serde::de::Error::custom)?;
+        Ok(doc.canonical())
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::panic::{self, AssertUnwindSafe};
 use std::{fmt, mem};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use failure::{ToolError, ToolErrorKind};
 
@@ -16,7 +16,7 @@ pub use failure::{ToolError, ToolErrorKind};
 pub const TOLD_BYTES_MAX: usize = 2_048;
 
 /// Whether a call's effect happened. Every reply says one of the three.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Executed {
     /// Nothing happened.
@@ -67,7 +67,7 @@ pub enum Fault {
 }
 
 /// The kind of a fault, which says who acts next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// The model mends its proposal.
@@ -284,7 +284,7 @@ impl fmt::Display for Exceeded {
 }
 
 /// Every bound that can stop a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundKind {
     /// Wall time of one attempt.

@@ -8,6 +8,7 @@ mod live;
 mod random;
 mod secret;
 mod state;
+mod store;
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
@@ -27,8 +28,9 @@ pub use random::Random;
 pub(crate) use secret::REDACTED;
 pub use secret::Secret;
 pub use state::State;
+pub use store::{NamedStore, STORE_KEY_BYTES_MAX, STORE_VALUE_BYTES_MAX, STORE_VALUES_MAX, Store};
 
-use crate::canon::Hash;
+use crate::canon::{Canon, Hash};
 use crate::id::CallNo;
 use crate::sync::{Mutex, OnceLock};
 
@@ -60,6 +62,13 @@ pub trait Grant: Clone + Send + Sync + 'static {
     #[doc(hidden)]
     fn for_call(self, _: &CallContext) -> Self {
         self
+    }
+
+    /// Takes over what a tape says was the last value of a state, if it is this one. Says whether
+    /// it is.
+    #[doc(hidden)]
+    fn restore(&self, _state: &str, _value: &Canon) -> Result<bool, String> {
+        Ok(false)
     }
 
     /// What must never be shown of it.
@@ -126,12 +135,20 @@ impl fmt::Debug for Need {
 pub(crate) struct GrantMap {
     grants: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     secrets: Vec<Secret<Vec<u8>>>,
+    restore: HashMap<TypeId, Arc<Restore>>,
 }
+
+/// Takes over the last value of a state.
+type Restore = dyn Fn(&str, &Canon) -> Result<bool, String> + Send + Sync;
 
 impl GrantMap {
     pub(crate) fn insert<G: Grant>(&mut self, grant: G) {
         self.secrets.extend(grant.secret().map(|secret| Secret::new(secret.to_vec())));
-        self.grants.insert(TypeId::of::<G>(), Arc::new(grant));
+        let grant = Arc::new(grant);
+        let restored = grant.clone();
+        let restore = move |state: &str, value: &Canon| restored.restore(state, value);
+        self.restore.insert(TypeId::of::<G>(), Arc::new(restore));
+        self.grants.insert(TypeId::of::<G>(), grant);
     }
 
     pub(crate) fn get<G: Grant>(&self) -> Option<&G> {
@@ -140,6 +157,11 @@ impl GrantMap {
 
     pub(crate) fn covers(&self, need: Need) -> bool {
         self.grants.contains_key(&need.id)
+    }
+
+    /// Takes over the last value of a state, where one of the grants is it.
+    pub(crate) fn restore(&self, state: &str, value: &Canon) -> Result<(), String> {
+        self.restore.values().try_for_each(|restore| restore(state, value).map(drop))
     }
 
     /// What must never be shown.
@@ -156,7 +178,7 @@ pub struct Grants<'c> {
     /// Which attempt it is, counted from 1.
     pub(crate) attempt: u32,
     pub(crate) id: &'c Arc<str>,
-    pub(crate) args_hash: Hash,
+    pub(crate) args_hash: &'c Hash,
     /// The one moment that a tool with bounded determinism sees.
     pub(crate) frozen_unix_us: Option<u64>,
     /// What cancels the call.
@@ -185,7 +207,7 @@ impl Grants<'_> {
 
     /// What the call has of its own.
     pub(crate) fn life(&self) -> &Arc<Life> {
-        self.life.get_or_init(|| Life::new(self.run.run, self.call, self.args_hash, self.cancel))
+        self.life.get_or_init(|| Life::new(self.run.run, self.call, *self.args_hash, self.cancel))
     }
 
     /// The thread that a blocking tool may use. Only the first who asks gets it.

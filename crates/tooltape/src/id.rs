@@ -1,9 +1,12 @@
 //! Names and ids: what tools, runs and calls are called.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 /// The longest tool name that every provider accepts.
@@ -87,6 +90,13 @@ impl fmt::Display for Name {
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        Name::new(&text).map_err(D::Error::custom)
     }
 }
 
@@ -192,6 +202,17 @@ impl fmt::Debug for ToolId {
     }
 }
 
+/// Reads what a tool's id prints as.
+impl<'de> Deserialize<'de> for ToolId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ToolId, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        let parts = text.split_once('@');
+        let (name, version) = parts.ok_or_else(|| D::Error::custom("expected `name@version`"))?;
+        let name = Name::new(name).map_err(D::Error::custom)?;
+        ToolId::new(name, version).map_err(D::Error::custom)
+    }
+}
+
 impl Serialize for ToolId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -232,6 +253,28 @@ impl fmt::Debug for RunId {
     }
 }
 
+/// A text is not the id of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not the id of a run, expected 32 lower-case hexadecimal digits in five groups")]
+pub struct NotARun;
+
+impl FromStr for RunId {
+    type Err = NotARun;
+
+    fn from_str(text: &str) -> Result<RunId, NotARun> {
+        let id = Uuid::try_parse(text).map(RunId).map_err(|_| NotARun)?;
+        // There are other ways to write a UUID; the one that we print is the one that we read.
+        if id.to_string() == text { Ok(id) } else { Err(NotARun) }
+    }
+}
+
+impl<'de> Deserialize<'de> for RunId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RunId, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
 impl Serialize for RunId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -242,7 +285,7 @@ impl Serialize for RunId {
 ///
 /// The provider's id of a call is kept on every path, but it may be empty or used twice; this one
 /// is ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallNo(pub u64);
 

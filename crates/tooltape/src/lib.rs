@@ -43,6 +43,7 @@ mod model;
 mod history;
 mod agent;
 // proving
+mod replay;
 pub mod testing;
 
 pub use agent::{Agent, AgentError, Answered, Next, Stopped, Talk};
@@ -57,24 +58,39 @@ pub use fault::{
     BoundKind, Denied, Exceeded, Executed, Fault, FaultKind, Repair, ToolError, ToolErrorKind,
 };
 pub use grant::{
-    Cancel, Clock, Grant, Grants, IdempotencyKey, Need, Progress, Random, RunInfo, Secret, State,
+    Cancel, Clock, Grant, Grants, IdempotencyKey, NamedStore, Need, Progress, Random, RunInfo,
+    Secret, State, Store,
 };
 pub use history::Window;
-pub use id::{CallNo, Name, NameError, RunId, ToolId, VersionError};
+pub use id::{CallNo, Name, NameError, NotARun, RunId, ToolId, VersionError};
 pub use model::{Message, Model, ModelError, Recorded, Script, ScriptError, Turn, TurnStop, Usage};
 pub use perform::{Attempt, FromTape, Live, Perform};
 pub use policy::{Answer, Approver, Pending, Permit, Policy, Rules, Verdict};
+pub use replay::{
+    CallDiff, Cause, Change, Diff, Divergence, RecordTest, Replay, ReplayError, Report, Stage,
+};
 pub use reply::{FaultView, Frame, Framing, RedactError, Redactor, Rendered, Reply};
-pub use run::{Canceller, Child, Missing, Nested, Recovery, Run, RunError, RunLimits, Spawn};
+pub use run::{
+    Canceller, Child, Fork, Missing, Nested, Recovery, ResumeError, Run, RunError, RunLimits, Spawn,
+};
 pub use schema::{Checker, Mismatch, PatternFault, Problem, ProblemKind, SchemaError, nearest};
 pub use spec::{
-    Access, Bound, Bounds, Determinism, Effects, Errors, Footprint, FootprintOf, History, Hooks,
-    KeyTemplate, KeyTemplateError, Reach, Read, Repeat, Resource, ResourceError, Retry, Spec,
-    Typed, VERSION_DEFAULT, Vote,
+    Access, Bound, Bounds, Determinism, Effects, Errors, Footprint, FootprintOf, Found, History,
+    Hooks, KeyTemplate, KeyTemplateError, Reach, Read, Reconcile, Repeat, Resource, ResourceError,
+    Retry, Spec, Typed, VERSION_DEFAULT, Vote,
 };
+#[cfg(feature = "sign")]
+pub use tape::SignKey;
 pub use tape::{
-    Ack, Append, Backlog, Event, Head, Key, MemoryTape, Parent, ProposalEvent, Record, Seen,
-    Subscription, Tape, TapeError, TurnEvent, verify,
+    Ack, Append, Backlog, Damage, EVENT_VERSION, End, Event, ForkPoint, Head, InDoubt, Key, Line,
+    MemoryTape, Parent, ProposalEvent, Record, RunHead, STAMPS, Seen, Subscription,
+    TAPE_FILE_HEADER, Tape, TapeError, TapeRead, TapeWriter, TurnEvent, Verified, Verify,
+    read_tape, verify,
+};
+#[cfg(feature = "sqlite")]
+pub use tape::{
+    DeadWriter, Erase, NotAStatus, Recovered, RunStatus, RunSummary, RunsQuery, SqliteOptions,
+    SqliteTape, TornTail,
 };
 pub use tool::{
     Args, BindError, Block, BlockingHandler, BoxFuture, Content, Empty, Handler, Input, IntoOutput,
@@ -97,10 +113,14 @@ pub mod limits {
         ARGUMENT_BYTES_MAX, DEPTH_MAX, INTEGER_DIGITS_MAX, NODES_MAX, RESULT_BYTES_MAX,
     };
     pub use crate::fault::TOLD_BYTES_MAX;
-    pub use crate::grant::{EMITTED_BYTES_MAX, NOTES_MAX, PROGRESS_BYTES_MAX};
+    pub use crate::grant::{
+        EMITTED_BYTES_MAX, NOTES_MAX, PROGRESS_BYTES_MAX, STORE_KEY_BYTES_MAX,
+        STORE_VALUE_BYTES_MAX, STORE_VALUES_MAX,
+    };
     pub use crate::history::{ARGUMENT_SHOWN_BYTES_MAX, COMPACTED_BYTES_MAX, WINDOW_BYTES_DEFAULT};
     pub use crate::id::{NAME_BYTES_MAX, VERSION_BYTES_MAX};
     pub use crate::perform::{CACHE_BYTES_DEFAULT, CACHE_ENTRIES_DEFAULT, SPAN_CONTENT_BYTES_MAX};
+    pub use crate::replay::{DIFF_CALLS_MAX, DIFF_CHANGES_MAX};
     pub use crate::reply::{
         BLOCKS_MAX, FAULT_BYTES_MAX, IMAGE_BYTES_MAX, MEDIA_TYPE_BYTES_MAX, OUTPUT_BYTES_DEFAULT,
         OUTPUT_BYTES_MIN, SECRET_BYTES_MIN, SECRETS_BYTES_MAX,
@@ -120,6 +140,12 @@ pub mod limits {
     pub use crate::spec::{FOOTPRINT_KEYS_MAX, RESOURCE_BYTES_MAX, RESOURCE_SEGMENTS_MAX};
     pub use crate::tape::{
         BACKLOG_BYTES_DEFAULT, BACKLOG_PROGRESS_DEFAULT, BACKLOG_RECORDS_DEFAULT, READ_RECORDS_MAX,
+        TAPE_LINE_BYTES_MAX,
+    };
+    #[cfg(feature = "sqlite")]
+    pub use crate::tape::{
+        BUSY_DEFAULT, CHECKPOINT_PAGES, COMMIT_EVENTS_MAX, QUEUE_EVENTS_MAX, READERS_MAX,
+        RESERVE_BYTES_MIN, RESERVE_CALL_BYTES, RUN_RECORDS_MAX, RUNS_HELD_MAX, RUNS_MAX,
     };
     pub use crate::toolbox::SHOWN_BYTES_MAX;
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 pub use recorded::Recorded;
+pub(crate) use recorded::again;
 pub use script::{Script, ScriptError};
 
 use crate::call::Proposal;

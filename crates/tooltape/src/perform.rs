@@ -35,7 +35,7 @@ use crate::id::CallNo;
 use crate::policy::Permit;
 use crate::reply::{FaultView, Reply};
 use crate::spec::{Access, Determinism};
-use crate::tape::{Ack, Event, Record, Recorder, TapeError};
+use crate::tape::{Accepted, Event, Record, TapeError};
 use crate::tool::{Args, BoxFuture, Output, Source};
 
 /// The most bytes of arguments, and of a result, that a span shows where it shows them at all.
@@ -51,7 +51,8 @@ pub trait Perform: Send + Sync {
     ) -> BoxFuture<'a, Result<Output, ToolError>>;
 }
 
-/// One attempt at a permitted call. It exists only once its `started` is on the tape.
+/// One attempt at a permitted call. It exists only once its `started` is on the tape, or surely
+/// gets there before anything can happen.
 pub struct Attempt<'p> {
     call: &'p Call,
     args: Args,
@@ -59,7 +60,7 @@ pub struct Attempt<'p> {
     passage: &'p Passage,
 }
 
-/// An attempt whose start is recorded.
+/// An attempt whose start is on the tape.
 pub(crate) enum Started<'p> {
     /// It may be made.
     Now(Attempt<'p>),
@@ -94,44 +95,40 @@ pub(crate) fn unrecorded(err: TapeError) -> Fault {
     Fault::Bug { executed: Executed::NotExecuted, why }
 }
 
-/// How an attempt starts.
-pub(crate) struct Start<'p> {
-    /// Which attempt it is, counted from 1.
-    pub(crate) no: u32,
-    /// When it starts, in microseconds since the Unix epoch.
-    pub(crate) now_us: u64,
-    /// The moment that a tool with bounded determinism sees.
-    pub(crate) clock_us: Option<u64>,
-    /// Where the call notes whether its tool was reached.
-    pub(crate) passage: &'p Passage,
-}
-
 impl<'p> Attempt<'p> {
-    /// Records that the attempt starts, behind `events`, and makes it. No events are left unless
-    /// the tape refused them.
+    /// The attempt whose start the tape took.
     ///
     /// A write must wait until that is durable; what only reads need not.
+    #[inline]
     pub(crate) fn start(
         permit: &'p mut Permit,
-        start: Start<'p>,
-        recorder: &Recorder,
-        events: &mut Vec<Event>,
-    ) -> Result<Started<'p>, Fault> {
-        let Start { no, now_us, clock_us, passage } = start;
-        events.push(Event::Started { call: permit.call().no(), attempt: no, clock_us });
-        let ack = recorder.append_at(now_us, events);
-        match (permit.call().spec().effects.access, ack) {
-            (Access::Write, Ack::Later(durable)) => {
-                Ok(Started::Later(Starting { permit, no, passage, durable }))
+        no: u32,
+        passage: &'p Passage,
+        accepted: Accepted,
+    ) -> Started<'p> {
+        match (permit.call().effects().access, accepted) {
+            (Access::Write, Accepted::Later(durable)) => {
+                Started::Later(Starting { permit, no, passage, durable })
             }
-            (_, ack) => {
-                ack.accepted().map_err(unrecorded)?;
-                Ok(Started::Now(Attempt::of(permit, no, passage)))
+            (_, Accepted::Now | Accepted::Later(_)) => {
+                Started::Now(Attempt::of(permit, no, passage))
             }
         }
     }
 
-    fn of(permit: &'p mut Permit, no: u32, passage: &'p Passage) -> Attempt<'p> {
+    /// The attempt of a call whose start may reach the tape together with its end.
+    ///
+    /// A pure function that takes no grant does nothing that could be lost. Where no layer and no
+    /// hook is around it either, the tape need not be asked twice if it is ready at once.
+    #[inline]
+    pub(crate) fn silent(permit: &'p mut Permit, no: u32, passage: &'p Passage) -> Attempt<'p> {
+        debug_assert!(permit.call().registered().is_silent(), "whoever can act starts on the tape");
+        Attempt::of(permit, no, passage)
+    }
+
+    /// An attempt whose start is on the tape.
+    #[inline]
+    pub(crate) fn of(permit: &'p mut Permit, no: u32, passage: &'p Passage) -> Attempt<'p> {
         let args = permit.call_mut().args_for_attempt();
         Attempt { call: permit.call(), args, no, passage }
     }
@@ -149,6 +146,13 @@ impl<'p> Attempt<'p> {
     /// Whether the layers around the attempt have let it pass.
     pub(crate) fn passage(&self) -> &'p Passage {
         self.passage
+    }
+
+    /// The same attempt, as it reaches its tool.
+    #[inline]
+    pub(crate) fn entered(self) -> Attempt<'p> {
+        self.passage.enter();
+        self
     }
 
     /// Runs the tool itself. For performers that wrap the live one.

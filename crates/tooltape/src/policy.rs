@@ -128,7 +128,7 @@ impl Rules {
 impl Policy for Rules {
     fn judge(&self, call: &Call) -> Verdict {
         let name = call.tool().name().as_str();
-        let effects = &call.spec().effects;
+        let effects = call.effects();
         if let Some(told) = self.denied.get(name) {
             return Verdict::deny(format!("deny {name}"), told);
         }
@@ -243,6 +243,16 @@ pub(crate) fn judge(policy: &dyn Policy, call: &Call) -> Verdict {
 }
 
 impl Verdict {
+    /// The word for it that the tape keeps.
+    #[inline]
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Verdict::Allow { .. } => "allow",
+            Verdict::Ask { .. } => "ask",
+            Verdict::Deny { .. } => "deny",
+        }
+    }
+
     /// Makes the verdict true of the call. The only way to a permit.
     #[inline]
     pub(crate) fn apply(self, call: Call) -> Judged {

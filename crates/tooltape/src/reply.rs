@@ -3,6 +3,7 @@
 mod bound;
 mod finish;
 mod frame;
+mod read;
 mod redact;
 mod shorten;
 
@@ -18,9 +19,10 @@ pub use finish::FAULT_BYTES_MAX;
 use finish::OnTape;
 pub(crate) use finish::{Finished, Finishing};
 pub use frame::{Frame, Framing};
+pub(crate) use read::Settled;
 pub use redact::{RedactError, Redactor, SECRET_BYTES_MIN, SECRETS_BYTES_MAX};
 use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::call::{Facts, Outcome};
@@ -118,7 +120,7 @@ impl Serialize for Rendered {
 }
 
 /// A fault as programs read it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FaultView {
     /// Who acts next.
@@ -138,10 +140,10 @@ pub struct FaultView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<Arc<str>>,
     /// Whether an approval was needed and nobody could be asked.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unasked: bool,
     /// Whether it ended the run.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fatal: bool,
     /// What the tool chose to tell the model.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,6 +172,12 @@ impl FaultView {
 }
 
 impl Reply {
+    /// What the call was.
+    #[inline]
+    pub(crate) fn facts(&self) -> &Arc<Facts> {
+        &self.0.facts
+    }
+
     /// The same reply, where something went wrong after it was made.
     pub(crate) fn replaced_by(self, fault: Fault) -> Reply {
         let normal = Normal::fault(fault);
@@ -187,16 +195,35 @@ impl Reply {
         self.on_tape.as_ref().unwrap_or(self).clone()
     }
 
-    /// The same reply without its duration.
-    pub(crate) fn unstamped(&self) -> Reply {
-        Reply(Arc::new(Rendered { elapsed_us: 0, ..Rendered::clone(self) }))
+    /// What a tape says became of a call, said again of the call as it is known now.
+    pub(crate) fn again(&self, facts: Arc<Facts>) -> Reply {
+        let tool = facts.registered.as_deref();
+        let vote = tool.map_or(Vote::Counting, |tool| tool.spec().effects.vote);
+        Reply(Arc::new(Rendered { facts, vote, ..Rendered::clone(self) }))
+    }
+
+    /// The same reply in another frame.
+    fn in_frame(self, frame: Option<Frame>) -> Reply {
+        let rendered = Arc::unwrap_or_clone(self.0);
+        Reply(Arc::new(Rendered { frame, ..rendered }))
+    }
+
+    /// The same reply, with what the world decided of the recorded one: how long it took, and,
+    /// where both succeeded, where it came from.
+    pub(crate) fn lasting_like(self, recorded: &Reply) -> Reply {
+        let mut rendered = Arc::unwrap_or_clone(self.0);
+        rendered.elapsed_us = recorded.elapsed_us;
+        if !rendered.is_error && !recorded.is_error {
+            rendered.source = recorded.source;
+        }
+        Reply(Arc::new(rendered))
     }
 
     /// How many bytes the model reads.
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = self.content.iter().map(|block| match block {
             Block::Text { text } => text.len(),
-            Block::Json { value } => value.as_str().len(),
+            Block::Json { value } => value.as_bytes().len(),
             Block::Image { data, .. } => data.len(),
             Block::ResourceLink { uri, .. } => uri.len(),
             Block::LeftOut { .. } => 0,
@@ -217,11 +244,12 @@ impl Reply {
     }
 }
 
-/// Renders a result. The only constructor of a reply.
+/// Renders a result. With [`render_plain`], the only constructor of a reply.
+#[inline]
 pub(crate) fn render(facts: Arc<Facts>, finished: Finished, elapsed_us: u64) -> Reply {
     let Finished { normal: result, artifacts, frame, on_tape } = finished;
     let tool = facts.registered.as_deref();
-    let vote = tool.map_or(Vote::Counting, |tool| tool.spec().effects.vote);
+    let vote = tool.map_or(Vote::Counting, |tool| tool.effects().vote);
     let result_hash = result.hash();
     let Normal { executed, content, value, fault, source, stop, details, metadata, .. } = result;
     let mut rendered = Rendered {
@@ -246,6 +274,36 @@ pub(crate) fn render(facts: Arc<Facts>, finished: Finished, elapsed_us: u64) -> 
         Reply(Arc::new(Rendered { value, details, ..rendered.clone() }))
     });
     Reply(Arc::new(rendered))
+}
+
+/// Renders a value that is shown as it is.
+#[inline]
+pub(crate) fn render_plain(facts: Arc<Facts>, output: Output, elapsed_us: u64) -> Reply {
+    let Output { value, details, metadata, stop, source, .. } = output;
+    let value = value.expect("what is plain has a value");
+    Reply(Arc::new(Rendered {
+        vote: facts.registered.as_ref().map_or(Vote::Counting, |tool| tool.effects().vote),
+        facts,
+        executed: Executed::Executed,
+        is_error: false,
+        result_hash: Hash::of(Domain::Result, value.as_bytes()),
+        content: Content::One([Block::Json { value: value.clone() }]),
+        value: Some(value),
+        fault: None,
+        source,
+        stop,
+        artifacts: Vec::new(),
+        details,
+        metadata,
+        elapsed_us,
+        frame: None,
+        on_tape: None,
+    }))
+}
+
+/// The reply of a call that a stage before its tool refused, before it is finished.
+pub(crate) fn refusal(facts: Arc<Facts>, fault: Fault) -> Reply {
+    render(facts, Finished::of(Normal::fault(fault)), 0)
 }
 
 /// A result in normal form.
@@ -296,9 +354,7 @@ impl Normal {
     #[inline]
     fn hash(&self) -> Hash {
         match self.ordered.as_ref().or(self.value.as_ref()) {
-            Some(value) if self.fault.is_none() => {
-                Hash::of(Domain::Result, value.as_str().as_bytes())
-            }
+            Some(value) if self.fault.is_none() => Hash::of(Domain::Result, value.as_bytes()),
             _ => {
                 let content = Canon::of(&self.content);
                 let bytes = content.as_ref().map_or("", |content| content.as_str());
@@ -360,7 +416,7 @@ fn checked(checker: &Checker, value: &Canon) -> Result<Option<Canon>, Fault> {
 
 /// A string is shown as its text; everything else as canonical JSON.
 fn shown(value: &Canon) -> Block {
-    match value.as_str().starts_with('"') {
+    match value.as_bytes().starts_with(b"\"") {
         true => Block::text(value.to_text().expect("a canonical string is a string")),
         false => Block::Json { value: value.clone() },
     }

@@ -1,32 +1,41 @@
 //! One run: its grants, its policy, its tape, and the path that every call takes.
 
+mod again;
 mod attempt;
 mod begin;
 mod budget;
 mod drive;
+mod fork;
 mod inside;
 mod limits;
+mod past;
 mod path;
 mod pools;
 mod results;
+mod resume;
 mod scope;
 mod setup;
 mod spawn;
 mod trail;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, Weak};
 
 use begin::LiveRun;
+pub use fork::Fork;
 pub use limits::{
     BATCH_CALLS_DEFAULT, BATCH_WALL_DEFAULT, BLOCKING_DEFAULT, CANCEL_GRACE_DEFAULT,
     CONCURRENCY_DEFAULT, DEPTH_DEFAULT, IDLE_DEFAULT, MUTATIONS_DEFAULT, QUEUE_DEFAULT,
     RUN_BYTES_DEFAULT, RUN_CALLS_DEFAULT, RUN_WALL_DEFAULT, RunLimits, TAPE_WALL_DEFAULT,
     WALL_DEFAULT,
 };
+use past::Begun;
+pub(crate) use past::{Opening, Said};
 pub use path::NAME_KEPT_BYTES_MAX;
 use path::Step;
+pub use resume::ResumeError;
 pub use scope::Canceller;
 use scope::{Halts, Scope};
 pub use setup::Recovery;
@@ -75,6 +84,8 @@ pub struct Run {
     calls: AtomicU64,
     halts: Halts,
     ended: OnceLock<String>,
+    /// The calls that were begun before it was resumed, and are not settled.
+    open: Mutex<BTreeMap<CallNo, Begun>>,
 }
 
 impl Run {
@@ -97,6 +108,7 @@ impl Run {
             calls: AtomicU64::new(0),
             halts: Halts::default(),
             ended: OnceLock::new(),
+            open: Mutex::default(),
         }
     }
 
@@ -205,7 +217,7 @@ impl Run {
                 &offer_now
             }
         };
-        self.answer(offer, proposals).await
+        self.answer_in(&Scope::of(self), offer, proposals).await
     }
 
     /// Answers proposals that a model made when it was shown this offer.
@@ -217,7 +229,7 @@ impl Run {
         offer: &Offer,
         proposals: Vec<Proposal>,
     ) -> Result<Vec<Reply>, RunError> {
-        self.answer_in(Scope::of(self), offer, proposals).await
+        self.answer_in(&Scope::of(self), &self.own(offer), proposals).await
     }
 
     /// Answers proposals until somebody cancels them; the run goes on.
@@ -227,9 +239,9 @@ impl Run {
         offer: &Offer,
         proposals: Vec<Proposal>,
     ) -> Result<Vec<Reply>, RunError> {
-        let scope = Scope::of(self).cancellable();
-        let token = scope.token().clone();
-        let mut answering = std::pin::pin!(self.answer_in(scope, offer, proposals));
+        let (scope, offer) = (Scope::of(self), self.own(offer));
+        let token = scope.cancellable();
+        let mut answering = std::pin::pin!(self.answer_in(&scope, &offer, proposals));
         tokio::select! {
             biased;
             answered = answering.as_mut() => return answered,
@@ -240,23 +252,33 @@ impl Run {
 
     async fn answer_in(
         &self,
-        scope: Scope<'_>,
+        scope: &Scope<'_>,
         offer: &Offer,
         proposals: Vec<Proposal>,
     ) -> Result<Vec<Reply>, RunError> {
         self.check_open()?;
         self.check_grants()?;
-        let (offer, mut counted) = (self.own(offer), 0);
-        let resolve = |proposal| self.resolve(&offer, proposal, &mut counted);
+        let proposals = match <[Proposal; 1]>::try_from(proposals) {
+            // A call alone waits for no other.
+            Ok([proposal]) => {
+                let reply = self.settle(self.resolve_alone(offer, proposal), scope).await;
+                return match reply.fault.is_none() {
+                    true => Ok(vec![reply]),
+                    false => self.close_if_ended(vec![reply]),
+                };
+            }
+            Err(proposals) => proposals,
+        };
+        let mut counted = 0;
+        let resolve = |proposal| self.resolve(offer, proposal, &mut counted);
         let mut steps: Vec<Step> = proposals.into_iter().map(resolve).collect();
         if self.setup.hard.contains(&FaultKind::Repair) && steps.iter().any(Step::needs_repair) {
             steps = steps.into_iter().map(Step::given_up).collect();
         }
-        let scope = match steps.iter().any(Step::aborts_siblings) {
-            true => scope.cancellable(),
-            false => scope,
-        };
-        let replies = self.drive(steps, &scope).await;
+        if steps.iter().any(Step::aborts_siblings) {
+            scope.cancellable();
+        }
+        let replies = self.drive(steps, scope).await;
         self.close_if_ended(replies)
     }
 
@@ -275,6 +297,7 @@ impl Run {
     }
 
     /// Why a reply ends the run, if it does.
+    #[inline]
     fn ends(&self, reply: &Reply) -> Option<String> {
         let fault = reply.fault.as_ref()?;
         (fault.fatal || self.setup.hard.contains(&fault.kind))
@@ -287,18 +310,26 @@ impl Run {
         toolbox.tools().flat_map(|tool| self.missing_for(tool.spec())).collect()
     }
 
-    fn missing_for(&self, spec: &Spec) -> Vec<Missing> {
+    pub(crate) fn missing_for(&self, spec: &Spec) -> Vec<Missing> {
         let live = self.live();
-        let missing = spec.needs.iter().filter(|need| !live.grants.covers(**need));
+        let hook = spec.hooks.reconcile.as_ref().map_or(&[][..], |hook| hook.needs());
+        let needs = spec.needs.iter().chain(hook.iter().filter(|need| !spec.needs.contains(need)));
+        let missing = needs.filter(|need| !live.grants.covers(**need));
         missing.map(|need| Missing { tool: spec.name.clone(), need: *need }).collect()
     }
 
     /// Fails before the first effect, not at the call that lacks something.
+    #[inline]
     fn check_grants(&self) -> Result<(), RunError> {
-        if self.calls.load(Ordering::Relaxed) > 0 {
-            // Checked before the first call, and for each tool that was added since.
-            return Ok(());
+        // Checked before the first call, and for each tool that was added since.
+        match self.calls.load(Ordering::Relaxed) {
+            0 => self.check_all_grants(),
+            1.. => Ok(()),
         }
+    }
+
+    #[cold]
+    fn check_all_grants(&self) -> Result<(), RunError> {
         if let Some(err) = &self.live().unredacted {
             return Err(err.clone().into());
         }
@@ -308,6 +339,7 @@ impl Run {
         }
     }
 
+    #[inline]
     fn check_open(&self) -> Result<(), RunError> {
         if self.place.is_here() {
             return Err(RunError::Reentered);
@@ -318,6 +350,7 @@ impl Run {
         }
     }
 
+    #[inline]
     fn close_if_ended(&self, replies: Vec<Reply>) -> Result<Vec<Reply>, RunError> {
         match replies.iter().find_map(|reply| self.ends(reply)) {
             None => Ok(replies),
@@ -331,13 +364,17 @@ impl Run {
 
     /// Puts an event on the tape that belongs to no call.
     pub(crate) fn record(&self, event: Event) -> Result<(), RunError> {
-        let (_, ack) = self.live().recorder.append(&mut vec![event]);
-        Ok(ack.accepted()?)
+        Ok(self.live().recorder.append(event).accepted()?)
+    }
+
+    /// Whether the tape refused something of this run.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.live().recorder.was_refused()
     }
 
     /// Puts the last event on the tape, and waits until it and all before it are durable.
     pub(crate) async fn record_last(&self, event: Event) -> Result<(), RunError> {
-        let (_, ack) = self.live().recorder.append(&mut vec![event]);
+        let ack = self.live().recorder.append(event);
         Ok(ack.durable().await?)
     }
 
@@ -349,6 +386,7 @@ impl Run {
         self.setup.toolbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline]
     fn live(&self) -> &LiveRun {
         self.live.get_or_init(|| LiveRun::begin(&self.setup))
     }

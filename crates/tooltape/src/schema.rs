@@ -3,7 +3,7 @@
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use crate::canon::{Doc, Limits, Sets};
+use crate::canon::{Doc, Flat, Limits, Sets};
 
 mod error;
 mod near;
@@ -15,6 +15,7 @@ mod same;
 mod fields;
 mod plan;
 mod walk;
+mod flat;
 mod view;
 mod words;
 mod found;
@@ -138,6 +139,12 @@ impl Checker {
             (false, true) => Ok(()),
             (false, false) => Err(self.explain(doc, steps)),
         }
+    }
+
+    /// Whether a flat object is surely valid; where it is not, [`Checker::check`] can tell.
+    #[inline]
+    pub(crate) fn surely_takes(&self, flat: &Flat<'_>) -> bool {
+        self.plan.as_ref().is_some_and(|plan| flat::surely_holds(plan, flat))
     }
 
     /// Whether `{}` is valid.

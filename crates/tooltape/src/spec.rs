@@ -3,6 +3,7 @@
 mod bounds;
 mod effects;
 mod footprint;
+mod reconcile;
 mod template;
 
 use std::any::Any;
@@ -17,9 +18,10 @@ pub use footprint::{
     FOOTPRINT_KEYS_MAX, Footprint, FootprintOf, RESOURCE_BYTES_MAX, RESOURCE_SEGMENTS_MAX,
     Resource, ResourceError,
 };
+pub use reconcile::{Found, Reconcile};
 pub use template::{KeyTemplate, KeyTemplateError};
 
-use crate::canon::Canon;
+use crate::canon::{Canon, Flat};
 use crate::fault::Repair;
 use crate::grant::{Grant, Need};
 
@@ -97,6 +99,10 @@ pub type Typed = Box<dyn Any + Send + Sync>;
 /// Reads and checks a typed input.
 pub type Read = Arc<dyn Fn(&Canon) -> Result<Typed, Repair> + Send + Sync>;
 
+/// Reads and checks a typed input where it comes as a flat object; of what it cannot read or
+/// refuses it says nothing.
+pub(crate) type ReadFlat = fn(&Flat<'_>) -> Option<Typed>;
+
 /// What must be computed from arguments. No part of a tool's definition hash.
 #[derive(Clone, Default)]
 #[non_exhaustive]
@@ -105,6 +111,24 @@ pub struct Hooks {
     pub read: Option<Read>,
     /// Computes what a call reads and writes; without it, by its access: nothing or everything.
     pub footprint: Option<FootprintOf>,
+    /// Looks whether an attempt had its effect, where a crash left that in doubt.
+    pub reconcile: Option<Reconcile>,
+    /// The faster way to the same as one certain `read`.
+    flat: Option<(Read, ReadFlat)>,
+}
+
+impl Hooks {
+    /// Sets both ways to read the arguments, which give the same.
+    pub(crate) fn reading(&mut self, read: Read, flat: ReadFlat) {
+        (self.read, self.flat) = (Some(read.clone()), Some((read, flat)));
+    }
+
+    /// The faster way to the same as `read`, if there is one.
+    #[inline]
+    pub(crate) fn read_flat(&self) -> Option<ReadFlat> {
+        let (read, (of, flat)) = (self.read.as_ref()?, self.flat.as_ref()?);
+        Arc::ptr_eq(read, of).then_some(*flat)
+    }
 }
 
 impl Spec {
@@ -128,7 +152,18 @@ impl Spec {
         }
     }
 
+    /// Whether it is a pure function that takes its arguments and nothing else: it touches nothing,
+    /// and has nobody to say anything to.
+    #[inline]
+    pub(crate) fn is_silent(&self) -> bool {
+        self.effects.access == Access::Pure
+            && self.needs.is_empty()
+            && !self.blocking
+            && self.hooks.read_flat().is_some()
+    }
+
     /// Whether a call runs a child run.
+    #[inline]
     pub(crate) fn is_recursive(&self) -> bool {
         self.effects.recursive || self.needs.iter().any(|need| need.is_recursive())
     }
@@ -202,6 +237,13 @@ impl Spec {
     #[must_use]
     pub fn touches(mut self, footprint: FootprintOf) -> Spec {
         self.hooks.footprint = Some(footprint);
+        self
+    }
+
+    /// Sets what looks whether an attempt had its effect, where a crash left that in doubt.
+    #[must_use]
+    pub fn reconcile(mut self, reconcile: Reconcile) -> Spec {
+        self.hooks.reconcile = Some(reconcile);
         self
     }
 

@@ -2,18 +2,40 @@
 
 mod chain;
 mod event;
+mod file;
+mod head;
+mod line;
 mod memory;
+mod read;
 mod recorder;
+#[cfg(feature = "sign")]
+mod sign;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod subscribe;
+mod verify;
 
 pub use chain::{Head, verify};
-pub use event::{Event, Key, Parent, ProposalEvent, Record, TurnEvent};
+pub use event::{EVENT_VERSION, Event, ForkPoint, Key, Parent, ProposalEvent, Record, TurnEvent};
+pub use file::{TAPE_FILE_HEADER, TAPE_LINE_BYTES_MAX, TapeRead, TapeWriter, read_tape};
+pub use head::{End, RunHead};
+pub use line::{Line, STAMPS};
 pub use memory::MemoryTape;
-pub(crate) use recorder::Recorder;
+pub(crate) use recorder::{Accepted, Recorder, Refused};
+#[cfg(feature = "sign")]
+pub use sign::SignKey;
+#[cfg(feature = "sqlite")]
+pub use sqlite::{
+    BUSY_DEFAULT, CHECKPOINT_PAGES, COMMIT_EVENTS_MAX, DeadWriter, Erase, NotAStatus,
+    QUEUE_EVENTS_MAX, READERS_MAX, RESERVE_BYTES_MIN, RESERVE_CALL_BYTES, RUN_RECORDS_MAX,
+    RUNS_HELD_MAX, RUNS_MAX, Recovered, RunStatus, RunSummary, RunsQuery, SqliteOptions,
+    SqliteTape, TornTail,
+};
 pub use subscribe::{
     BACKLOG_BYTES_DEFAULT, BACKLOG_PROGRESS_DEFAULT, BACKLOG_RECORDS_DEFAULT, Backlog, Seen,
     Subscription,
 };
+pub use verify::{Damage, InDoubt, Verified, Verify};
 
 use crate::id::RunId;
 use crate::tool::BoxFuture;
@@ -39,6 +61,18 @@ pub trait Tape: Send + Sync {
         from: u64,
         most: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, TapeError>>;
+}
+
+/// All records of a run, page by page.
+pub(crate) async fn all_records(tape: &dyn Tape, run: RunId) -> Result<Vec<Record>, TapeError> {
+    let mut records: Vec<Record> = Vec::new();
+    loop {
+        let page = tape.read(run, records.len() as u64, READ_RECORDS_MAX).await?;
+        if page.is_empty() {
+            return Ok(records);
+        }
+        records.extend(page);
+    }
 }
 
 /// Events to append to one run.
@@ -82,6 +116,7 @@ impl Ack {
     }
 
     /// Goes on without waiting, unless the append was refused already.
+    #[inline]
     pub fn accepted(self) -> Result<(), TapeError> {
         match self {
             Ack::Now(result) => result,
@@ -114,6 +149,49 @@ pub enum TapeError {
         /// Where.
         seq: u64,
         /// How.
+        why: String,
+    },
+    /// What the record said was erased. Its place in the chain is still held.
+    #[error("what record {seq} said was erased")]
+    Erased {
+        /// Which record.
+        seq: u64,
+    },
+    /// It was written by a later version of this library. Nothing was changed.
+    #[error(
+        "the tape has version {version}, and this program reads up to {known}: use a newer one"
+    )]
+    Newer {
+        /// Its version.
+        version: u32,
+        /// The latest that is known here.
+        known: u32,
+    },
+    /// Somebody else is writing to the run. It can still be read.
+    #[error("the run is being written by {holder}: it can be read, and resumed once that is over")]
+    Locked {
+        /// Who: process, host and since when.
+        holder: String,
+    },
+    /// There is no room for what would follow. What was recorded is safe, and can be read.
+    #[error("the tape has no room: {why}")]
+    Full {
+        /// What was wanted and what there is.
+        why: String,
+    },
+    /// It may only be read.
+    #[error("the tape was opened to be read only")]
+    ReadOnly,
+    /// It is no tape. Nothing was changed.
+    #[error("this is no tape: {why}")]
+    Foreign {
+        /// What it is instead.
+        why: String,
+    },
+    /// The system would not do it.
+    #[error("the tape cannot be used: {why}")]
+    Io {
+        /// What the system said.
         why: String,
     },
     /// Nothing can be written any more.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub use model::model_conforms;
 pub use perform::perform_conforms;
 pub use policy::policy_conforms;
-pub use tape::tape_conforms;
+pub use tape::{durable_tape_conforms, tape_conforms};
 pub use tool::tool_conforms;
 pub use touches::Touches;
 pub use transcript::{

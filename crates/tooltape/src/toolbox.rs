@@ -264,6 +264,16 @@ impl Offer {
         })
     }
 
+    /// Turns a proposal into a call if that is little work, as it is for most.
+    #[inline]
+    pub(crate) fn resolve_at_once(
+        &self,
+        proposal: &Proposal,
+        reading: &Reading,
+    ) -> Option<Resolved> {
+        resolve::at_once(self, proposal, reading)
+    }
+
     /// Turns an untrusted proposal into a call, or says what the model must mend.
     pub(crate) fn resolve(
         &self,

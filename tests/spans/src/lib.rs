@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 mod recorded;
+#[cfg(test)]
+mod shared;
 
 #[cfg(test)]
 mod tests {

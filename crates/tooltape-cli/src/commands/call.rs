@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tooltape::limits::ARGUMENT_BYTES_MAX;
 use tooltape::{
-    Bound, Call, Executed, Need, Policy as _, Proposal, Registered, Reply, Run, RunError, RunId,
-    RunLimits, Toolbox, Verdict,
+    Bound, Call, Executed, FaultKind, MemoryTape, Need, Policy as _, Proposal, Registered, Reply,
+    Run, RunError, RunId, RunLimits, Toolbox, Verdict,
 };
 
 use super::Context;
@@ -32,7 +32,6 @@ const NOTICE_GRACE: Duration = Duration::from_secs(1);
 
 /// What was found out about a proposal without executing it.
 struct Looked {
-    run: RunId,
     /// The reply of a proposal that is refused whatever the policy says.
     reply: Reply,
     /// What the policy says about one that is not.
@@ -52,18 +51,18 @@ pub(super) async fn call(context: &Context<'_>, args: &CallArgs) -> Result<Exit>
     let toolbox = context.host.toolbox(&layers)?;
     let proposal = proposal(args, &toolbox)?;
     let asked = Asked::new(args.yes);
-    let Looked { run, reply, judged } = look(context, &layers, project, &proposal).await?;
-    let Some(Judged { verdict, shown }) = judged else {
-        return finish(context, &toolbox, &proposal, run, &reply, None);
-    };
+    let Looked { reply, judged } = look(context, &layers, project, &proposal).await?;
     if args.dry_run {
-        return show(context, &shown);
+        return match judged {
+            Some(Judged { shown, .. }) => show(context, &shown),
+            None => finish(context, &toolbox, &proposal, None, &reply, None),
+        };
     }
-    // Nothing is written for a call that will not run.
-    let will_run = match verdict {
-        Verdict::Allow { .. } => true,
-        Verdict::Ask { .. } => asked != Asked::Nobody,
-        Verdict::Deny { .. } => false,
+    // Nothing is copied for a call that will not run.
+    let will_run = match judged.map(|judged| judged.verdict) {
+        Some(Verdict::Allow { .. }) => true,
+        Some(Verdict::Ask { .. }) => asked != Asked::Nobody,
+        Some(Verdict::Deny { .. }) | None => false,
     };
     let tool = toolbox.get(&args.name);
     let looks =
@@ -73,9 +72,16 @@ pub(super) async fn call(context: &Context<'_>, args: &CallArgs) -> Result<Exit>
     let Prepared { id, run, policy, .. } = context.host.prepare(&layers, project, copying)?;
     let stop = Stop::listen().await;
     let (run, time) = limited(run, tool, args.timeout);
-    let tape = Narrated::new(context.out, Telling::Successes);
+    let (tape, run) = match args.no_tape {
+        true => (Narrated::new(MemoryTape::default(), id, context.out, Telling::Successes), run),
+        false => {
+            let kept = context.location()?.open(context.out)?;
+            let run = run.grant(kept.artifacts()?);
+            (Narrated::new(kept.tape, id, context.out, Telling::Successes), run)
+        }
+    };
     let run = run.policy(policy).tape(tape.clone());
-    let run = Arc::new(asked.approve(run, context.out, &stop));
+    let run = Arc::new(asked.approve(run, context.out, &stop, Vec::new()));
     let work = tokio::spawn({
         let (run, proposal) = (run.clone(), proposal.clone());
         async move { run.batch(vec![proposal]).await }
@@ -90,7 +96,9 @@ pub(super) async fn call(context: &Context<'_>, args: &CallArgs) -> Result<Exit>
         None => Err(abandoned(id, waited.cause)),
         Some(replies) => {
             let reply = only(replies, id)?;
-            finish(context, &toolbox, &proposal, id, &reply, waited.cause)
+            // What is said of the call is true, whether or not its tape says that it is over.
+            let _ended = tape.end(status(&reply), "call").await;
+            finish(context, &toolbox, &proposal, Some(id), &reply, waited.cause)
         }
     }
 }
@@ -146,7 +154,7 @@ async fn look(
     check_grants(&run)?;
     let reply = only(run.batch(vec![proposal.clone()]).await, id)?;
     let judged = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Ok(Looked { run: id, reply, judged })
+    Ok(Looked { reply, judged })
 }
 
 fn shown(call: &Call, verdict: &Verdict) -> Value {
@@ -213,6 +221,15 @@ fn only(replies: std::result::Result<Vec<Reply>, RunError>, run: RunId) -> Resul
     Ok(replies.next().expect("every proposal gets a reply"))
 }
 
+/// How the run of a call ends.
+fn status(reply: &Reply) -> &'static str {
+    match reply.fault.as_ref().map(|fault| fault.kind) {
+        Some(FaultKind::Cancelled) => "cancelled",
+        Some(_) => "failed",
+        None => "ended",
+    }
+}
+
 fn abandoned(run: RunId, cause: Option<Cause>) -> Box<Problem> {
     let (exit, why) = match cause {
         Some(Cause::Interrupt) => (Exit::Interrupted, "it was interrupted"),
@@ -230,7 +247,7 @@ fn finish(
     context: &Context<'_>,
     toolbox: &Toolbox,
     proposal: &Proposal,
-    run: RunId,
+    run: Option<RunId>,
     reply: &Reply,
     cause: Option<Cause>,
 ) -> Result<Exit> {
@@ -239,9 +256,13 @@ fn finish(
         (Format::Text, false) => context.out.data(&reply.text()),
         (Format::Text, true) => Ok(()),
     };
-    printed.map_err(|problem| problem.executed(reply.executed).run(run))?;
+    let of_run = |problem: Box<Problem>| match run {
+        Some(run) => problem.run(run),
+        None => problem,
+    };
+    printed.map_err(|problem| of_run(problem.executed(reply.executed)))?;
     match problem(context.host, toolbox, proposal, reply, cause) {
-        Some(problem) => Err(problem.run(run)),
+        Some(problem) => Err(of_run(problem)),
         None => Ok(Exit::Done),
     }
 }

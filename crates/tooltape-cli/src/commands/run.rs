@@ -1,27 +1,25 @@
 //! `tooltape run`.
 
 mod ending;
+mod stage;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use tooltape::{Agent, RunId, Script, ScriptError};
+use tooltape::{RunId, Script, ScriptError};
 
-use ending::{Summary, conclude, problem};
+pub(super) use stage::{First, Stage};
 
 use super::Context;
-use crate::approve::Asked;
 use crate::args::Run as RunArgs;
 use crate::config::{Layers, ModelWord};
 use crate::escape;
 use crate::exit::Exit;
 use crate::host::{Prepared, check_grants};
-use crate::interrupt::{Stop, over};
-use crate::narrate::{Narrated, Telling};
-use crate::out::{FAINT, Format, paint};
-use crate::pace::Paced;
+use crate::origin::Origin;
+use crate::out::{FAINT, paint};
+use crate::program::quoted;
 use crate::report::{Excerpt, Problem, Result};
 use crate::workspace::{Copying, Opened};
 
@@ -38,7 +36,7 @@ struct Named {
     script: Option<ScriptFile>,
 }
 
-struct ScriptFile {
+pub(super) struct ScriptFile {
     name: String,
     text: String,
 }
@@ -47,53 +45,43 @@ struct ScriptFile {
 pub(super) async fn run(context: &Context<'_>, args: &RunArgs) -> Result<Exit> {
     let named = named(&args.what)?;
     let layers = context.layers(&named.project)?;
+    let (config, is_script) = (named.project, named.script.is_some());
     let (script, question) = script(&layers, named.script)?;
-    let project = match named.project.is_file() {
-        true => layers.project().unwrap_or(Path::new(".")).to_owned(),
-        false => named.project,
+    let project = match config.is_file() {
+        true => layers.project().unwrap_or(Path::new(".")),
+        false => &config,
     };
-    let Prepared { id, run, policy, workspace } =
-        context.host.prepare(&layers, &project, Copying::Fresh)?;
-    let telling = if args.jsonl { Telling::Events } else { Telling::Lines };
-    let (tape, stop) = (Narrated::new(context.out, telling), Stop::listen().await);
-    let run = run.policy(policy).tape(tape.clone());
-    let run = Asked::new(args.yes).approve(run, context.out, &stop);
-    let model = Paced { model: script, pace: args.pace.unwrap_or_default() };
-    let mut agent = Agent::new(model, run);
-    if let Some(turns) = layers.find("agent.turns", |config| config.agent.turns) {
-        agent = agent.turns_max(turns.value.get());
+    let kept = context.location()?.open(context.out)?;
+    let prepared = context.host.prepare(&layers, project, Copying::Fresh)?;
+    let config = if is_found_by_itself(&config) { project } else { &config };
+    let mut origin = Origin::new(config, &prepared.workspace);
+    if is_script {
+        origin = origin.playing(&args.what);
     }
+    let run = prepared.run.note(origin.note()).grant(kept.artifacts()?);
+    let Prepared { id, policy, workspace, .. } = prepared;
+    let stage = Stage::new(context, &args.how, kept, id).await;
+    let agent = stage.agent(&layers, stage.dress(run, policy), script);
     check_grants(agent.run())?;
     introduce(context, id, &workspace);
-    let agent = Arc::new(agent);
-    let work = tokio::spawn({
-        let agent = agent.clone();
-        async move { agent.ask(question).await }
-    });
-    let waited = stop.wait(work, over(args.timeout), || agent.run().cancel()).await;
-    let records = tape.records(id);
-    let summary = Summary::new(id, &records, &waited);
-    match (args.jsonl, context.out.format, &summary.answer) {
-        (true, _, _) => {}
-        (false, Format::Json, _) => context.out.json(&summary)?,
-        (false, Format::Text, Some(answer)) => context.out.data(answer)?,
-        (false, Format::Text, None) => {}
-    }
-    match problem(&summary, &records, &waited) {
-        Some(problem) => Err(problem),
-        None => {
-            conclude(context.out, args, &summary, &workspace);
-            Ok(Exit::Done)
-        }
-    }
+    let what = (!is_stdin(&args.what)).then(|| quoted(&args.what.display().to_string()));
+    let again = what.map(|what| format!("run {what} --yes"));
+    stage.play(agent, First::Ask(question), &workspace, again.as_deref()).await
+}
+
+/// Whether a configuration file is the one that its project's folder stands for.
+fn is_found_by_itself(config: &Path) -> bool {
+    config.ends_with("tooltape.toml") || config.ends_with(".tooltape/config.toml")
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 fn named(what: &Path) -> Result<Named> {
     let here = PathBuf::from(".");
-    if what == Path::new("-") {
-        let name = "stdin".to_owned();
-        let text = text(&mut io::stdin().lock(), &name)?;
-        return Ok(Named { project: here, script: Some(ScriptFile { name, text }) });
+    if is_stdin(what) {
+        return Ok(Named { project: here, script: Some(script_stdin()?) });
     }
     let is_config = what.extension().is_some_and(|extension| extension == "toml");
     match what.metadata() {
@@ -111,7 +99,7 @@ fn missing(path: &Path, err: &io::Error) -> Box<Problem> {
         .hint("name a folder with a `tooltape.toml`, or a script; `tooltape init DIR` makes both")
 }
 
-fn script_file(path: &Path) -> Result<ScriptFile> {
+pub(super) fn script_file(path: &Path) -> Result<ScriptFile> {
     let name = path.display().to_string();
     let metadata = path.metadata().map_err(|err| missing(path, &err))?;
     // To open a pipe is to wait for whoever writes to it.
@@ -125,6 +113,13 @@ fn script_file(path: &Path) -> Result<ScriptFile> {
     }
     let mut file = File::open(path).map_err(|err| missing(path, &err))?;
     Ok(ScriptFile { text: text(&mut file, &name)?, name })
+}
+
+/// A script that comes from stdin.
+pub(super) fn script_stdin() -> Result<ScriptFile> {
+    let name = "stdin".to_owned();
+    let text = text(&mut io::stdin().lock(), &name)?;
+    Ok(ScriptFile { name, text })
 }
 
 fn text(from: &mut dyn Read, name: &str) -> Result<String> {
@@ -143,7 +138,7 @@ fn text(from: &mut dyn Read, name: &str) -> Result<String> {
 }
 
 /// The script to play, and the question to ask it.
-fn script(layers: &Layers, named: Option<ScriptFile>) -> Result<(Script, String)> {
+pub(super) fn script(layers: &Layers, named: Option<ScriptFile>) -> Result<(Script, String)> {
     let file = match (named, layers.find("agent.script", |config| config.agent.script.clone())) {
         (Some(file), _) => file,
         (None, Some(found)) => script_file(&found.below(&found.value)?)?,
@@ -179,7 +174,7 @@ fn unplayable(file: &ScriptFile, err: &ScriptError) -> Box<Problem> {
         .excerpt(Some(excerpt))
 }
 
-fn introduce(context: &Context<'_>, id: RunId, workspace: &Opened) {
+pub(super) fn introduce(context: &Context<'_>, id: RunId, workspace: &Opened) {
     let folder = workspace.folder.display().to_string();
     let copied = workspace.copied_from.as_ref().map_or(String::new(), |from| {
         format!(" (a copy of {})", escape::line(&from.display().to_string()))

@@ -1,4 +1,5 @@
-//! Bad input: a code, a hint, the words *not executed*, the right exit code, and nothing written.
+//! Bad input: a code, a hint, the words *not executed*, the right exit code, and nothing written
+//! but the tape.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -31,14 +32,16 @@ fn args(home: &Home, args: &[&str], exit: i32, code: &str) {
     refused(home, |more| home.run(&[args, more].concat()), exit, code);
 }
 
-/// Every file of the home.
+/// Every file of the home, but for the tape: that a call was refused is recorded, too.
 fn tree(home: &Home) -> Vec<String> {
     let mut paths = vec![home.here().parent().unwrap().to_owned()];
+    let data = paths[0].join("data");
     let mut at = 0;
     while at < paths.len() {
         if paths[at].is_dir() {
             let below = fs::read_dir(&paths[at]).unwrap();
-            paths.extend(below.map(|entry| entry.unwrap().path()));
+            let below = below.map(|entry| entry.unwrap().path());
+            paths.extend(below.filter(|path| *path != data));
         }
         at += 1;
     }

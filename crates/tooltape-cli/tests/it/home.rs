@@ -87,6 +87,11 @@ impl Home {
         self.ran(self.command(args).output().unwrap())
     }
 
+    /// Runs the command, and returns what it printed as it is.
+    pub(crate) fn run_raw(&self, args: &[&str]) -> String {
+        String::from_utf8(self.command(args).output().unwrap().stdout).unwrap()
+    }
+
     /// Runs the command with a text on stdin.
     pub(crate) fn feed(&self, args: &[&str], stdin: &[u8]) -> Ran {
         let mut command = self.command(args);

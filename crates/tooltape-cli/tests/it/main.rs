@@ -1,5 +1,6 @@
 //! The tests of the `tooltape` command, through the built program.
 #![allow(clippy::unwrap_used, reason = "a test fails where it stands")]
+#![allow(clippy::print_stdout, reason = "a test says what it counted, and what it could not check")]
 
 mod home;
 mod call;
@@ -14,3 +15,11 @@ mod workspace;
 mod init;
 mod terminal;
 mod own_tools;
+mod taped;
+mod verifying;
+mod replaying;
+mod bad_tapes;
+mod resuming;
+mod recorded_talk;
+mod kills;
+mod tape_flaws;

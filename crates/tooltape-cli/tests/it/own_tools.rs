@@ -18,20 +18,20 @@ pub(crate) fn own_home() -> Home {
 
 fn shelfless_home() -> Home {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    Home::of(PROGRAM.get_or_init(program).clone())
+    Home::of(PROGRAM.get_or_init(|| program("own_tools")).clone())
 }
 
-/// The example beside this test, built again if a filtered test run left it behind its sources.
-fn program() -> PathBuf {
+/// An example beside this test, built again if a filtered test run left it behind its sources.
+pub(crate) fn program(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();
-    let program = profile.join("examples/own_tools");
+    let program = profile.join("examples").join(name);
     let built = program.metadata().and_then(|metadata| metadata.modified());
     if built.is_ok_and(|built| built >= newest(&root().join("crates"))) {
         return program;
     }
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--locked", "--offline", "-p", "tooltape-cli", "--example", "own_tools"]);
+    build.args(["build", "--locked", "--offline", "-p", "tooltape-cli", "--example", name]);
     build.args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
     if profile.ends_with("release") {
         build.arg("--release");

@@ -71,8 +71,9 @@ fn the_repair_example_mends_its_project_and_prints_the_run_as_it_happens() {
             next:
               diff -ru examples/repair/project HOME/state/tooltape/work/RUN  # what it chang↩
             ed
-              tooltape run examples/repair --pace 500ms  # slowly; Ctrl-C stops it
-              tooltape run examples/repair --jsonl  # every event
+              tooltape show last  # what happened
+              tooltape replay last  # the same again, without effects
+              tooltape verify last  # that nobody altered it
         "#]],
     );
     let copies = home.copies();
@@ -109,9 +110,9 @@ fn a_script_file_is_played_where_one_is() {
               ✗ #2 ekho · not executed: unknown tool `ekho`: did you mean `echo`?
             ended by answer: 2 turns, 2 calls, 1 refused or failed
             next:
-              tooltape run s.jsonl --pace 500ms  # slowly; Ctrl-C stops it
-              tooltape run s.jsonl --jsonl  # every event
-              tooltape tools list  # the tools it had
+              tooltape show last  # what happened
+              tooltape replay last  # the same again, without effects
+              tooltape verify last  # that nobody altered it
         "#]],
     );
 }
@@ -133,7 +134,8 @@ fn a_run_is_summed_up_as_json() {
         json!({
             "id": "RUN", "status": "ended", "stop": "answer", "answer": "It is af1349b9.",
             "turns": 2, "calls": 2, "errors": 1,
-            "usage": { "input_tokens": 0, "output_tokens": 0 }, "tape": null,
+            "usage": { "input_tokens": 0, "output_tokens": 0 },
+            "tape": "HOME/data/tooltape/runs.db", "in_doubt": [],
         })
     );
 }
@@ -255,8 +257,9 @@ fn calls_that_nobody_can_be_asked_about_are_denied_and_the_run_goes_on() {
             ended by answer: 2 turns, 1 call, 1 refused or failed
             next:
               tooltape run s.jsonl --yes  # says yes to what asks
-              tooltape run s.jsonl --pace 500ms  # slowly; Ctrl-C stops it
-              tooltape run s.jsonl --jsonl  # every event
+              tooltape show last  # what happened
+              tooltape replay last  # the same again, without effects
+              tooltape verify last  # that nobody altered it
         "#]],
     );
     assert_eq!(home.read("a.txt"), "one\n");

@@ -1,7 +1,7 @@
 //! What happens at a terminal: questions, colours, and text that would draw on it.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::home::Home;
+use crate::own_tools::program;
 use crate::stopping::interrupt;
 
 /// A command at a terminal of its own.
@@ -160,4 +161,33 @@ fn a_dumb_terminal_gets_plain_letters() {
     let ran = home.run(&["call", "echo", "txt=a"]);
     assert_eq!(ran.code, 8);
     assert!(ran.stderr.is_ascii(), "{}", ran.stderr);
+}
+
+#[test]
+fn several_runs_that_could_be_resumed_are_listed_and_one_is_chosen() {
+    let home = Home::of(program("ledger"));
+    let ledger = home.here().join("ledger").display().to_string();
+    let home = home.with("LEDGER", &ledger);
+    for text in ["first", "second"] {
+        let call = r#"{"calls": [{"tool": "book", "args": {"entry": 1, "ms": 600000}}]}"#;
+        let script = format!("{call}\n{{\"say\": \"{text}\"}}\n");
+        home.write(&format!("{text}.jsonl"), &script);
+        let args = ["run", &format!("{text}.jsonl"), "--yes", "--jsonl"];
+        let mut child = home.command(&args).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        lines.find(|line| line.as_ref().unwrap().contains("call.started")).unwrap().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let nobody = at_terminal(home.command(&["resume", "--no-color"]), "9\n");
+    assert_eq!((nobody.code, nobody.text.contains("run.unchosen")), (2, true), "{}", nobody.text);
+    // The older is the second; what it is in doubt about is asked, and is not to be repeated.
+    let showed = at_terminal(home.command(&["resume", "--no-color"]), "2\nn\n");
+    assert_eq!(showed.code, 0, "{}", showed.text);
+    assert!(showed.text.contains("which one? [1]"), "{}", showed.text);
+    assert!(showed.text.contains("call #1 was in doubt"), "{}", showed.text);
+    assert!(showed.text.contains("\nfirst"), "{}", showed.text);
+    let last = at_terminal(home.command(&["resume", "--no-color"]), "n\n");
+    assert_eq!((last.code, last.text.contains("which one?")), (0, false), "{}", last.text);
+    assert!(!home.here().join("ledger").exists(), "nothing was booked");
 }

@@ -6,8 +6,9 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Arc, PoisonError};
+use std::time::SystemTime;
 
-use super::{ARTIFACT_BYTES_MAX, ArtifactError, ArtifactId, ArtifactPart};
+use super::{ARTIFACT_BYTES_MAX, Artifact, ArtifactError, ArtifactId, ArtifactPart};
 use crate::canon::{Domain, Hash, Hashing};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -52,8 +53,9 @@ impl Directory {
         if !fs::symlink_metadata(&folder)?.is_dir() {
             return Err(corrupt(id, "its folder is not a folder"));
         }
+        let _shared = self.lock()?.shared()?;
         match self.check(id) {
-            Ok(_) => return Ok(()),
+            Ok(found) => return Ok(self.renew(id, found.total)?),
             // What is damaged is put right.
             Err(ArtifactError::Unknown { .. } | ArtifactError::Corrupt { .. }) => {}
             Err(err) => return Err(err),
@@ -76,6 +78,52 @@ impl Directory {
             return Err(err);
         }
         sync(folder)
+    }
+
+    /// Makes what is there young again: setting a length that a file has already does.
+    fn renew(&self, id: ArtifactId, bytes: u64) -> io::Result<()> {
+        OpenOptions::new().write(true).open(self.path(id))?.set_len(bytes)
+    }
+
+    /// Keeps everybody else from putting something here, in whatever process.
+    pub(super) fn alone(&self) -> Result<Locked, ArtifactError> {
+        Ok(self.lock()?.alone()?)
+    }
+
+    /// The folder itself is what is locked, where the system can; elsewhere, a file in it.
+    fn lock(&self) -> io::Result<Locked> {
+        if cfg!(unix) {
+            return File::open(&self.root).map(Locked);
+        }
+        let lock = self.root.join(".lock");
+        OpenOptions::new().write(true).create(true).truncate(false).open(lock).map(Locked)
+    }
+
+    /// Every artifact that was last put before this moment.
+    pub(super) fn older(&self, before: SystemTime) -> Result<Vec<Artifact>, ArtifactError> {
+        let mut old = Vec::new();
+        for folder in fs::read_dir(&self.root)? {
+            let folder = folder?;
+            if !folder.file_type()?.is_dir() {
+                continue;
+            }
+            for file in unless_gone(fs::read_dir(folder.path()))?.into_iter().flatten() {
+                let file = file?;
+                let Some(found) = unless_gone(file.metadata())? else { continue };
+                let name = file.file_name();
+                let Some(Ok(hash)) = name.to_str().map(str::parse) else { continue };
+                if found.is_file() && found.modified()? < before {
+                    old.push(Artifact { id: ArtifactId(hash), bytes: found.len() });
+                }
+            }
+        }
+        Ok(old)
+    }
+
+    pub(super) fn remove(&self, id: ArtifactId) -> io::Result<()> {
+        self.forget(id);
+        self.recount();
+        unless_gone(fs::remove_file(self.path(id))).map(drop)
     }
 
     /// Takes room for more bytes, if there is any.
@@ -229,6 +277,19 @@ impl Directory {
 
     fn path(&self, id: ArtifactId) -> PathBuf {
         self.folder(id).join(id.0.to_string())
+    }
+}
+
+/// What is locked; what is taken is given back when it is dropped, even by a crash.
+pub(super) struct Locked(File);
+
+impl Locked {
+    fn shared(self) -> io::Result<Locked> {
+        self.0.lock_shared().map(|()| self)
+    }
+
+    fn alone(self) -> io::Result<Locked> {
+        self.0.lock().map(|()| self)
     }
 }
 

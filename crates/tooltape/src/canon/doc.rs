@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::limits::Limits;
 use super::table::{Entry, Table, Tag};
+use super::text::Text;
 use super::unreadable::Unreadable;
 use super::write::Sets;
-use super::{Canon, Text, number, read, string, write};
+use super::{Canon, number, read, string, write};
 
 /// The most digits of an integer of 64 bits.
 const U64_DIGITS: usize = 20;
@@ -80,7 +81,7 @@ impl<'t> Doc<'t> {
     /// The canonical form; where that is the text, and the text is this one, its memory is shared.
     pub(crate) fn canonical_in(&self, text: &Arc<str>) -> Canon {
         match self.is_canonical() && std::ptr::eq(self.text, &**text) {
-            true => Canon(Text::Short(text.clone())),
+            true => Canon(Text::Shared(text.clone())),
             false => self.canonical(),
         }
     }

@@ -20,8 +20,10 @@ pub enum Domain {
     Result,
     /// The canonical form of what a tool was declared to be.
     Definition,
-    /// An event of a tape.
+    /// An event of a tape, with all before it.
     Event,
+    /// What a replay compares of an event.
+    Replay,
     /// The bytes of an artifact.
     Content,
     /// The canonical form of a policy.
@@ -41,6 +43,7 @@ impl Domain {
             Self::Result => Some(b"tooltape/1 result..............."),
             Self::Definition => Some(b"tooltape/1 definition..........."),
             Self::Event => Some(b"tooltape/1 event................"),
+            Self::Replay => Some(b"tooltape/1 replay..............."),
             Self::Content => Some(b"tooltape/1 content.............."),
             Self::Policy => Some(b"tooltape/1 policy..............."),
             Self::Key => Some(b"tooltape/1 key.................."),

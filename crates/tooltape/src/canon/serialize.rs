@@ -10,8 +10,9 @@ use super::doc::Doc;
 use super::limits::Limits;
 use super::pool::{self, Pool};
 use super::strict::Strict;
+use super::text::Text;
 use super::unreadable::{Place, Unreadable};
-use super::{COPIED_BYTES_MAX, Canon, Uncanonical, string};
+use super::{Canon, Uncanonical, string};
 
 /// The largest text whose memory a thread keeps, in bytes.
 const TEXT_BYTES_KEPT_MAX: usize = 256 << 10;
@@ -69,11 +70,7 @@ impl Draft {
         written?;
         let text = self.text.get_mut();
         self.marks.check_length(text.len())?;
-        if text.len() <= COPIED_BYTES_MAX {
-            return Ok(Canon::new(as_str(text)));
-        }
-        let text = String::from_utf8(std::mem::take(text)).expect("serde_json writes UTF-8");
-        Ok(Canon::written(text))
+        Ok(Canon(Text::drawn(text)))
     }
 }
 
@@ -194,7 +191,7 @@ impl Canonical<'_> {
             Ok(doc) => {
                 self.marks.left.nodes -= doc.nodes() - 1;
                 let canonical = doc.canonical();
-                self.text.borrow_mut().extend_from_slice(canonical.as_str().as_bytes());
+                self.text.borrow_mut().extend_from_slice(canonical.as_bytes());
                 Ok(())
             }
             Err(unreadable) => Err(self.refuse(|_| unreadable, 0)),

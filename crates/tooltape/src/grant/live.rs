@@ -29,6 +29,7 @@ pub(crate) enum Note {
     Progress(String),
     Emitted { name: Name, value: Canon },
     State { name: &'static str, value: Canon },
+    Stored { store: Name, key: String, wrote: bool, value: Option<Canon> },
     Abandoned { attempt: u32 },
 }
 

@@ -4,13 +4,15 @@ use std::any::type_name;
 use std::sync::{Arc, PoisonError};
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::{CallContext, Grant, Note};
 use crate::canon::Canon;
 use crate::fault::ToolError;
 use crate::sync::Mutex;
 
-/// A value that the calls of a run share.
+/// A value that the calls of a run share. It can be read back, so that a run which is resumed has
+/// the last value that the tape knows.
 ///
 /// Updates happen one at a time, each on a copy that replaces the value only when the update
 /// succeeded and was noted on the tape; a panic half-way leaves the value as it was.
@@ -61,7 +63,16 @@ impl<T> Clone for State<T> {
     }
 }
 
-impl<T: Clone + Serialize + Send + 'static> Grant for State<T> {
+impl<T: Clone + Serialize + DeserializeOwned + Send + 'static> Grant for State<T> {
+    fn restore(&self, state: &str, value: &Canon) -> Result<bool, String> {
+        if state != type_name::<T>() {
+            return Ok(false);
+        }
+        let read = serde_json::from_str(value.as_str()).map_err(|err| err.to_string())?;
+        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = read;
+        Ok(true)
+    }
+
     fn for_call(mut self, context: &CallContext) -> State<T> {
         self.context = Some(context.clone());
         self

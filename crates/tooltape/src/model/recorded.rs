@@ -28,6 +28,10 @@ impl Recorded {
                 }
                 Event::Turn(turn) => recorded.turns.push(again(turn)),
                 Event::RunStarted { .. }
+                | Event::RunResumed { .. }
+                | Event::RunPaused { .. }
+                | Event::Stored { .. }
+                | Event::Reconciled { .. }
                 | Event::Retried { .. }
                 | Event::Abandoned { .. }
                 | Event::Tools { .. }
@@ -51,13 +55,14 @@ impl Recorded {
     }
 }
 
-fn again(turn: &TurnEvent) -> Turn {
+/// The turn that an event tells of.
+pub(crate) fn again(turn: &TurnEvent) -> Turn {
     let stop = [TurnStop::Done, TurnStop::Length, TurnStop::Refused];
     Turn {
         text: turn.text.clone(),
         proposals: turn.proposals.iter().map(|proposal| proposal.proposal()).collect(),
         stop: stop.into_iter().find(|stop| stop.word() == turn.stop).unwrap_or(TurnStop::Length),
-        usage: Usage::default(),
+        usage: Usage { input_tokens: turn.input_tokens, output_tokens: turn.output_tokens },
     }
 }
 

@@ -155,7 +155,7 @@ impl Shelf {
 fn weight(output: &Output) -> usize {
     let blocks = output.content.iter().map(|block| match block {
         Block::Text { text } => text.len(),
-        Block::Json { value } => value.as_str().len(),
+        Block::Json { value } => value.as_bytes().len(),
         Block::Image { media_type, data } => media_type.len() + data.len(),
         Block::ResourceLink { uri, title, media_type } => {
             uri.len()
@@ -166,6 +166,6 @@ fn weight(output: &Output) -> usize {
     });
     let values = [&output.details, &output.metadata].into_iter().flatten();
     let values = values.map(|value| value.to_string().len());
-    let value = output.value.as_ref().map_or(0, |value| value.as_str().len());
+    let value = output.value.as_ref().map_or(0, |value| value.as_bytes().len());
     size_of::<Kept>() + size_of::<Key>() + value + blocks.chain(values).sum::<usize>()
 }

@@ -1,7 +1,7 @@
 //! The `tracing` span of an attempt, named as OpenTelemetry names the execution of a tool.
 
 use tracing::field::Empty;
-use tracing::{Instrument, info_span};
+use tracing::info_span;
 
 use super::SPAN_CONTENT_BYTES_MAX;
 use crate::call::Call;
@@ -59,9 +59,9 @@ impl Span {
         Span { span: tracing::Span::none(), shows: false }
     }
 
-    /// The future, inside the span.
-    pub(crate) fn around<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
-        future.instrument(self.span.clone())
+    /// Works inside the span.
+    pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.span.in_scope(work)
     }
 
     /// The attempt failed, by the code of its fault.

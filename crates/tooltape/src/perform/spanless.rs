@@ -22,8 +22,9 @@ impl Span {
         Span
     }
 
-    pub(crate) fn around<F: Future>(&self, future: F) -> F {
-        future
+    #[inline]
+    pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
+        work()
     }
 
     pub(crate) fn failed(&self, _: &str) {}

@@ -29,6 +29,18 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
+    /// Whether any hook may change the arguments.
+    #[inline]
+    pub(crate) fn prepares(&self) -> bool {
+        !self.prepare.is_empty()
+    }
+
+    /// Whether any hook goes before or after an attempt.
+    #[inline]
+    pub(crate) fn surround(&self) -> bool {
+        !self.before.is_empty() || !self.after.is_empty()
+    }
+
     /// Lets the hooks change the arguments. What they change is resolved again, and says so.
     pub(crate) fn prepare(
         &self,
@@ -71,8 +83,7 @@ impl Stages {
             });
             refused.map_err(|err| err.knowing(Executed::NotExecuted))?;
         }
-        attempt.passage().enter();
-        let mut output = performer.perform(attempt, grants).await?;
+        let mut output = performer.perform(attempt.entered(), grants).await?;
         for hook in &self.after {
             let changed = isolated(|| hook(call, output)).unwrap_or_else(|panic| {
                 let err = ToolError::tell("executed, but the result was lost");

@@ -35,7 +35,8 @@ pub(super) fn fits(blocks: &[Block], bytes_max: usize) -> bool {
     // Whatever is not plain text or JSON is looked at more closely there.
     let is_plain = |block: &Block| match block {
         Block::Text { text } => !imitates(text),
-        Block::Json { value } => !imitates(value.as_str()),
+        // Most output has no bracket at all, and that is found out fast.
+        Block::Json { value } => !value.as_bytes().contains(&b'[') || !imitates(value.as_str()),
         Block::Image { .. } | Block::ResourceLink { .. } | Block::LeftOut { .. } => false,
     };
     blocks.len() <= BLOCKS_MAX && size(blocks) <= bytes_max && blocks.iter().all(is_plain)
@@ -77,7 +78,7 @@ pub(super) fn bounded(
 fn size_of(block: &Block) -> usize {
     let bytes = match block {
         Block::Text { text } => text.len(),
-        Block::Json { value } => value.as_str().len(),
+        Block::Json { value } => value.as_bytes().len(),
         Block::Image { media_type, .. } => "[image: ]".len() + media_type.len(),
         Block::ResourceLink { uri, title, media_type } => {
             let others = [title, media_type].into_iter().flatten();

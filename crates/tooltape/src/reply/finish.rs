@@ -8,14 +8,15 @@ use serde_json::Value;
 use super::bound::{self, BLOCKS_MAX, OUTPUT_BYTES_MIN};
 use super::frame::{Frame, Framing, defused};
 use super::redact::Redactor;
-use super::{FaultView, Normal};
+use super::{FaultView, Normal, Reply};
 use crate::artifact::{ArtifactId, Artifacts};
+use crate::call::Facts;
 use crate::canon::{Canon, Hash, RESULT_BYTES_MAX};
 use crate::fault::{BoundKind, Exceeded, Fault, TOLD_BYTES_MAX, clip};
 use crate::grant::REDACTED;
 use crate::id::{CallNo, RunId};
 use crate::spec::Spec;
-use crate::tool::{Block, Content};
+use crate::tool::{Block, Content, Output};
 
 /// The most bytes of a fault's message that the host reads.
 pub const FAULT_BYTES_MAX: usize = 16 << 10;
@@ -54,6 +55,23 @@ pub(super) struct OnTape {
 }
 
 impl Finishing {
+    /// Whether an output is a short value that is shown as it is: to finish it is to render it.
+    #[inline]
+    pub(crate) fn is_plain(&self, output: &Output, facts: &Facts) -> bool {
+        let is_short = |value: &Canon| {
+            let bytes = value.as_bytes();
+            // No bound is smaller. A string is shown as its text, and marks of ours are looked for.
+            (bytes.len() as u64) < OUTPUT_BYTES_MIN
+                && !bytes.starts_with(b"\"")
+                && !bytes.contains(&b'[')
+        };
+        output.content.is_empty()
+            && output.value.as_ref().is_some_and(is_short)
+            && self.redactor.is_idle()
+            && self.framing == Framing::Plain
+            && facts.registered.as_ref().is_some_and(|tool| tool.output().is_none())
+    }
+
     /// Whether a result needs nothing more, as most do.
     pub(crate) fn is_needless(&self, normal: &Normal, spec: Option<&Spec>) -> bool {
         self.redactor.is_idle()
@@ -114,6 +132,18 @@ impl Finishing {
         };
         let artifacts = artifacts.into_iter().map(|ArtifactId(hash)| hash).collect();
         Finished { normal, artifacts, frame, on_tape }
+    }
+
+    /// A reply that was read from a tape, framed as the run frames its replies.
+    pub(crate) fn framed(&self, reply: Reply) -> Reply {
+        let is_said = reply.fault.as_ref().is_none_or(|fault| fault.told.is_some());
+        match self.framing {
+            Framing::Framed if is_said => {
+                let frame = Some(Frame::new(self.run, reply.call));
+                reply.in_frame(frame)
+            }
+            Framing::Framed | Framing::Plain => reply,
+        }
     }
 
     /// Takes secrets out of what a model reads, and returns what the tape keeps where the

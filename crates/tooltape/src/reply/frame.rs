@@ -114,7 +114,6 @@ fn grouped(number: u64) -> String {
 
 /// Whether a text holds what our marks begin with.
 pub(super) fn imitates(text: &str) -> bool {
-    // Most output has no bracket at all, and that is found out fast.
     text.as_bytes().contains(&b'[') && next_imitation(text, 0).is_some()
 }
 

@@ -249,6 +249,10 @@ impl Witness for Discreet {
             Note::Progress(text) => Note::Progress(self.redactor.text(text)),
             Note::Emitted { name, value } => Note::Emitted { name, value: clean(value) },
             Note::State { name, value } => Note::State { name, value: clean(value) },
+            Note::Stored { store, key, wrote, value } => {
+                let (key, value) = (self.redactor.text(key), value.map(clean));
+                Note::Stored { store, key, wrote, value }
+            }
             Note::Abandoned { .. } => note,
         };
         self.witness.note(call, note)

@@ -1,48 +1,55 @@
 //! From permit to output: attempts one after the other, each with its seats and its deadlines.
 
 use std::any::Any;
-use std::panic::AssertUnwindSafe;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::FutureExt;
-
-use super::inside::within;
+use super::inside::Performing;
 use super::pools::{Seats, Wants};
 use super::scope::Left;
-use super::trail::{Trail, Wait};
+use super::trail::{Start, Trail, Wait};
 use super::{LiveRun, Run, RunLimits, Scope, cancelled};
 use crate::call::Call;
 use crate::fault::{BoundKind, Executed, Fault, ToolError, ToolErrorKind, panic_text};
 use crate::grant::{Cancel, Grants, Leash, Life, Need};
-use crate::perform::{Attempt, Passage, Span, Stage, Start, Started};
+use crate::perform::{Attempt, Passage, Perform as _, Span, Stage, Started, unrecorded};
 use crate::policy::Permit;
 use crate::spec::{Bound, Determinism, Repeat, Spec};
 use crate::sync::Mutex;
 use crate::tape::Event;
-use crate::tool::Output;
 
 impl Run {
-    /// Makes attempts until one succeeds, or none may follow.
-    pub(super) async fn perform(
+    /// Makes attempts until one succeeds and leaves its output, or none may follow.
+    #[inline]
+    pub(super) fn perform(
         &self,
         permit: &mut Permit,
         trail: &mut Trail<'_>,
-    ) -> Result<Output, Fault> {
-        let (mut attempt, mut known) = (1, Executed::NotExecuted);
+    ) -> impl Future<Output = Result<(), Box<Fault>>> {
+        self.perform_from(permit, trail, 1, Executed::NotExecuted)
+    }
+
+    /// The same from this attempt on, after others that did this much.
+    pub(super) async fn perform_from(
+        &self,
+        permit: &mut Permit,
+        trail: &mut Trail<'_>,
+        mut attempt: u32,
+        mut known: Executed,
+    ) -> Result<(), Box<Fault>> {
         loop {
             trail.wait.passage.begin(known);
             let fault = match self.attempt(permit, attempt, trail).await {
-                Ok(output) => return Ok(output),
-                Err(fault) => fault,
+                Ok(()) => return Ok(()),
+                Err(fault) => *fault,
             };
             let redactor = &self.live().finishing.redactor;
             trail.span.failed(&redactor.redact(fault.code()));
             let call = permit.call();
             let Some(pause) = self.pause_after(&fault, attempt, call) else {
                 // What an earlier attempt did stays done.
-                return Err(fault.after(known));
+                return Err(fault.after(known).into());
             };
             if fault.executed() != Executed::NotExecuted {
                 known = fault.executed();
@@ -51,13 +58,13 @@ impl Run {
             trail.wait.passage.leave(known);
             let life = trail.wait.begin(call);
             if let Err(stopped) = self.until(&trail.wait, tokio::time::sleep(pause)).await {
-                return Err(stopped.fault(known));
+                return Err(stopped.fault(known).into());
             }
             // Two attempts at one call never work at the same time.
             if life.is_working() {
-                return Err(fault.after(known));
+                return Err(fault.after(known).into());
             }
-            trail.events.push(Event::retried(call.no(), attempt, &fault, pause, redactor));
+            trail.unwritten.push(Event::retried(call.no(), attempt, &fault, pause, redactor));
             attempt += 1;
         }
     }
@@ -87,16 +94,30 @@ impl Run {
         permit: &mut Permit,
         no: u32,
         trail: &mut Trail<'_>,
-    ) -> Result<Output, Fault> {
-        let mut seats = self.seats(permit.call(), trail).await?;
+    ) -> Result<(), Box<Fault>> {
+        let wants = self.wants(permit.call(), trail);
+        let mut seats = match self.live().pools.try_take(&self.setup.tree, &wants) {
+            Some(seats) => seats,
+            None => self.seats(permit.call(), wants, trail).await?,
+        };
         // Whoever waited for a seat may have been cancelled or run out of time meanwhile.
         let (unix_us, mut now_us) = self.may_start(permit.call(), trail.wait.scope)?;
-        let LiveRun { grants, context, recorder, finishing, .. } = self.live();
-        let bounded = permit.call().spec().effects.determinism == Determinism::Bounded;
+        let LiveRun { grants, context, finishing, .. } = self.live();
+        let bounded = permit.call().effects().determinism == Determinism::Bounded;
         let frozen_unix_us = bounded.then_some(unix_us);
-        let Trail { events, started_us, span, wait, .. } = trail;
-        let start = Start { no, now_us: unix_us, clock_us: frozen_unix_us, passage: &wait.passage };
-        let attempt = match Attempt::start(permit, start, recorder, events)? {
+        let start = Start { call: permit.call().no(), attempt: no, clock_us: frozen_unix_us };
+        trail.unwritten.started(start);
+        let silent = self.starts_silently(permit.call());
+        let accepted = match silent {
+            true => None,
+            false => Some(trail.write(permit.call().facts(), unix_us).map_err(unrecorded)?),
+        };
+        let Trail { unwritten, output, started_us, span, wait, .. } = trail;
+        let started = match accepted {
+            None => Started::Now(Attempt::silent(permit, no, &wait.passage)),
+            Some(accepted) => Attempt::start(permit, no, &wait.passage, accepted),
+        };
+        let attempt = match started {
             Started::Now(attempt) => attempt,
             Started::Later(starting) => {
                 wait.begin(starting.call());
@@ -115,43 +136,69 @@ impl Run {
             call: call.no(),
             attempt: no,
             id: call.id(),
-            args_hash: call.args_hash(),
+            args_hash: &call.facts().args_hash,
             frozen_unix_us,
             cancel: wait.scope.token(),
             life: &wait.life,
             leash: Leash::default(),
-            lease: Mutex::new(seats.lease.take()),
+            lease: Mutex::new(seats.take_lease()),
         };
-        // The performer is called inside, so that a panic before its first await is caught too.
         let (stages, performer) = (&self.setup.stages, &self.setup.performer);
-        let performing = async { stages.perform(performer, attempt, &grants).await };
         *span = self.setup.spans.of(context.run, call, no, &finishing.redactor);
-        let performing = span.around(AssertUnwindSafe(performing).catch_unwind());
-        let performing = within(self, performing);
-        let performed = self.bounded(performing, call, now_us, wait).await?;
-        performed.map_err(|panic| panicked(panic, &wait.passage))?.map_err(failed)
+        let mut performing = Performing::new(self, span, output);
+        let began = performing.begin(|| match stages.surround() {
+            false => performer.perform(attempt.entered(), &grants),
+            true => Box::pin(stages.perform(performer, attempt, &grants)),
+        });
+        // What is ready at once costs no timer.
+        let performed = match began.await {
+            Poll::Ready(performed) => performed,
+            Poll::Pending => {
+                if silent {
+                    unwritten.write(self, call.facts(), unix_us).map_err(unrecorded)?;
+                }
+                self.bounded(performing, call, now_us, wait).await?
+            }
+        };
+        match performed {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(err)) => Err(failed(err).into()),
+            Err(panic) => Err(panicked(panic, &wait.passage).into()),
+        }
     }
 
     /// Whether the call may start now, and when that is: since the Unix epoch, and on the clock by
     /// which deadlines run.
+    #[inline]
     pub(super) fn may_start(&self, call: &Call, scope: &Scope<'_>) -> Result<(u64, u64), Fault> {
         if scope.is_over() || self.halts.is_cancelled(call.no()) {
             return Err(cancelled(Executed::NotExecuted));
         }
         let unix_us = self.setup.clock.unix_us();
         let now_us = self.setup.clock.steady_us(unix_us);
-        let left = scope.left(now_us);
-        match left.is_over() {
-            true => Err(Fault::Exceeded(left.exceeded(Executed::NotExecuted))),
-            false => Ok((unix_us, now_us)),
+        match scope.over_at(now_us) {
+            None => Ok((unix_us, now_us)),
+            Some(left) => Err(Fault::Exceeded(left.exceeded(Executed::NotExecuted))),
         }
     }
 
-    /// Takes the call's seats, waiting if it must.
-    async fn seats(&self, call: &Call, trail: &Trail<'_>) -> Result<Seats<'_>, Fault> {
-        let (spec, live) = (call.spec(), self.live());
-        let (recursive, promoted) = (spec.is_recursive(), call.registered().is_promoted());
-        let wants = Wants {
+    /// Whether the start of an attempt may reach the tape together with its end, where the tool is
+    /// ready at once: nobody but a silent tool acts in between, so that nothing can happen which
+    /// the tape does not know of. What must wait is on the tape before it does.
+    #[inline]
+    fn starts_silently(&self, call: &Call) -> bool {
+        call.registered().is_silent()
+            && self.setup.performer.is_live()
+            && !self.setup.stages.surround()
+    }
+
+    /// Which seats the call needs.
+    #[inline]
+    fn wants<'c>(&self, call: &'c Call, trail: &Trail<'_>) -> Wants<'c> {
+        let spec = call.spec();
+        let registered = call.registered();
+        let (recursive, promoted) = (registered.is_recursive(), registered.is_promoted());
+        Wants {
             of_tool: match spec.bounds.concurrency {
                 Bound::At(most) => Some((call.tool().name(), most)),
                 Bound::Default | Bound::Unlimited => None,
@@ -159,12 +206,18 @@ impl Run {
             mutation: recursive || promoted,
             thread: spec.blocking,
             writes_anything: trail.writes_anything && !recursive && !promoted,
-        };
-        if let Some(seats) = live.pools.try_take(&self.setup.tree, &wants) {
-            return Ok(seats);
         }
+    }
+
+    /// Waits for the call's seats.
+    async fn seats(
+        &self,
+        call: &Call,
+        wants: Wants<'_>,
+        trail: &Trail<'_>,
+    ) -> Result<Seats<'_>, Fault> {
         trail.wait.begin(call);
-        let taking = live.pools.take(&self.setup.tree, &wants);
+        let taking = self.live().pools.take(&self.setup.tree, &wants);
         let taken = self.until(&trail.wait, taking).await;
         taken.map_err(|stopped| stopped.fault(Executed::NotExecuted))
     }
@@ -194,18 +247,14 @@ impl Run {
 
     /// Waits for a tool until it is done, out of time, or cancelled.
     ///
-    /// What is ready at once costs no timer, and a finished result beats a late cancel.
+    /// A finished result beats a late cancel.
     async fn bounded<T>(
         &self,
-        future: impl Future<Output = T>,
+        mut future: impl Future<Output = T> + Unpin,
         call: &Call,
         started_us: u64,
         wait: &Wait<'_>,
     ) -> Result<T, Fault> {
-        let mut future = pin!(future);
-        if let Poll::Ready(ready) = futures_util::poll!(future.as_mut()) {
-            return Ok(ready);
-        }
         let (life, passage) = (wait.begin(call), &wait.passage);
         let asked_us = life.asked().total_us(started_us);
         let mut clocks = Clocks { started_us, ran_us: None, heard_us: started_us, asked_us };
@@ -223,7 +272,7 @@ impl Run {
             }
             tokio::select! {
                 biased;
-                done = future.as_mut() => return Ok(done),
+                done = &mut future => return Ok(done),
                 () = life.cancel().cancelled() => {
                     let stopped = match passage.is_held() {
                         true => None,
@@ -240,7 +289,7 @@ impl Run {
     /// Lets a tool that can hear it was cancelled say how far it came.
     async fn last_words<T>(
         &self,
-        future: Pin<&mut impl Future<Output = T>>,
+        future: impl Future<Output = T>,
         spec: &Spec,
         left: Left,
     ) -> Option<T> {
@@ -339,7 +388,7 @@ fn may_repeat(fault: &Fault, repeat: Repeat) -> bool {
     }
 }
 
-fn failed(err: ToolError) -> Fault {
+pub(super) fn failed(err: ToolError) -> Fault {
     match err.kind() {
         ToolErrorKind::InDoubt => Fault::InDoubt(err),
         ToolErrorKind::Cancelled => Fault::Cancelled { executed: err.executed(), said: Some(err) },
@@ -355,7 +404,7 @@ fn failed(err: ToolError) -> Fault {
 /// A panic may strike anywhere, so what happened is what the attempt's way tells. The text of the
 /// panic is for the host alone.
 #[cold]
-fn panicked(panic: Box<dyn Any + Send>, passage: &Passage) -> Fault {
+pub(super) fn panicked(panic: Box<dyn Any + Send>, passage: &Passage) -> Fault {
     let why = format!("panic: {}", panic_text(panic));
     let in_layer = |err: ToolError| err.code("layer.panicked").because(why.clone());
     match passage.stage() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::budget::Budget;
 use super::pools::Pools;
+use super::scope::Walls;
 use super::setup::Setup;
 use super::spawn::Spawn;
 use crate::canon::CANON_PROFILE;
@@ -24,8 +25,11 @@ pub(super) struct LiveRun {
     pub(super) unredacted: Option<RedactError>,
     /// When it began, on the clock by which deadlines run.
     pub(super) began_us: u64,
+    /// How long it ran before it was resumed.
+    pub(super) ran_us: u64,
     /// How long somebody was asked on behalf of the run and its children.
     pub(super) asked: Arc<Asked>,
+    pub(super) walls: Walls,
 }
 
 impl LiveRun {
@@ -46,9 +50,15 @@ impl LiveRun {
             parent: setup.parent,
             canon: CANON_PROFILE,
             note: setup.note.clone(),
+            fork: None,
         };
-        let recorder = Arc::new(Recorder::new(setup.tape.clone(), run, clock.clone(), opening));
+        let recorder = Recorder::new(setup.tape.clone(), run, clock.clone(), opening);
         let budget = Budget::new(&setup.limits, &setup.quotas, setup.budget.clone());
+        let (len, ran_us) = setup.past.as_ref().map_or((0, 0), |past| {
+            budget.restore(past.counted.iter().cloned(), past.bytes);
+            (past.len, past.ran_us)
+        });
+        let recorder = Arc::new(recorder.after(len));
         let mut grants = setup.grants.clone();
         let (finishing, unredacted) = setup.finishing(run, &mut grants);
         let inherited = grants.clone();
@@ -68,6 +78,7 @@ impl LiveRun {
             budget: budget_of,
             asked_of,
             grants: inherited,
+            past: None,
             ..Setup::clone(setup)
         };
         grants.insert(Spawn::new(setup_of));
@@ -80,7 +91,19 @@ impl LiveRun {
             clock,
         });
         let pools = Pools::new(&setup.limits);
-        let finishing = Arc::new(finishing);
-        LiveRun { grants, context, recorder, pools, budget, finishing, unredacted, began_us, asked }
+        let (finishing, walls) = (Arc::new(finishing), Walls::new(&setup.limits));
+        LiveRun {
+            grants,
+            context,
+            recorder,
+            pools,
+            budget,
+            finishing,
+            unredacted,
+            began_us,
+            ran_us,
+            asked,
+            walls,
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use super::RunLimits;
 use crate::fault::BoundKind;
 use crate::id::Name;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
 /// What a run has used of its limits. What a child uses, its parent uses too.
@@ -14,13 +15,14 @@ pub(super) struct Budget {
     run_bytes: u64,
     quotas: BTreeMap<Name, u64>,
     parent: Option<Arc<Budget>>,
+    /// The bytes that were used.
+    bytes: AtomicU64,
     used: Mutex<Used>,
 }
 
 #[derive(Default)]
 struct Used {
     calls: u64,
-    bytes: u64,
     /// Calls of the tools that have a quota.
     by_tool: HashMap<Name, u64>,
 }
@@ -36,6 +38,7 @@ impl Budget {
             run_bytes: limits.run_bytes,
             quotas: quotas.clone(),
             parent,
+            bytes: AtomicU64::new(0),
             used: Mutex::default(),
         })
     }
@@ -46,7 +49,7 @@ impl Budget {
         // Held while the parents are asked, always child before parent.
         let mut used = self.used();
         let quota = self.quotas.get(tool);
-        if used.bytes >= self.run_bytes {
+        if self.bytes.load(Ordering::Relaxed) >= self.run_bytes {
             return Err((BoundKind::RunBytes, self.run_bytes));
         }
         if let Some(most) = quota.filter(|most| used.by_tool.get(tool) >= Some(most)) {
@@ -59,18 +62,28 @@ impl Budget {
             parent.take(tool, bytes)?;
         }
         used.calls += 1;
-        used.bytes = used.bytes.saturating_add(bytes);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if quota.is_some() {
             *used.by_tool.entry(tool.clone()).or_default() += 1;
         }
         Ok(())
     }
 
+    /// What was used before, by calls of which each has a tool, where that still counts.
+    pub(super) fn restore(&self, calls: impl IntoIterator<Item = Name>, bytes: u64) {
+        let mut used = self.used();
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        for tool in calls {
+            used.calls += 1;
+            if self.quotas.contains_key(&tool) {
+                *used.by_tool.entry(tool).or_default() += 1;
+            }
+        }
+    }
+
     /// Uses bytes, whether or not they are left: they were made already.
     pub(super) fn spend(&self, bytes: u64) {
-        let mut used = self.used();
-        used.bytes = used.bytes.saturating_add(bytes);
-        drop(used);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
         if let Some(parent) = &self.parent {
             parent.spend(bytes);
         }

@@ -28,14 +28,6 @@ impl Drop for Queue<'_> {
 impl Run {
     /// Answers every step, in their order.
     pub(super) async fn drive(&self, mut steps: Vec<Step>, scope: &Scope<'_>) -> Vec<Reply> {
-        match steps.len() {
-            0 => Vec::new(),
-            1 => vec![self.settle(steps.remove(0), scope).await],
-            _ => self.drive_many(steps, scope).await,
-        }
-    }
-
-    async fn drive_many(&self, mut steps: Vec<Step>, scope: &Scope<'_>) -> Vec<Reply> {
         let claims: Vec<_> = steps.iter_mut().map(Step::take_claim).collect();
         let order = match self.setup.sequential {
             true => Order::sequential(&claims),
@@ -50,7 +42,7 @@ impl Run {
             let settled = match ready.pop_front() {
                 Some(at) => {
                     let step = queue.steps[at].take().expect("a call becomes ready once");
-                    let aborts = step.aborts_siblings();
+                    let (aborts, step) = (step.aborts_siblings(), step.without_claim());
                     let mut call = Box::pin(async move {
                         let reply = self.settle(step, scope).await;
                         (at, aborts, reply)

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::inside::dropped_safely;
-use super::trail::Trail;
+use super::trail::{Trail, Unwritten};
 use super::{Run, Scope, cancelled};
 use crate::batch::Claim;
 use crate::call::{Call, Facts, Outcome, Proposal, Resolved, kept};
-use crate::fault::{BoundKind, Exceeded, Executed, Fault};
+use crate::fault::{BoundKind, Exceeded, Executed, Fault, ToolError};
 use crate::grant::Asked;
 use crate::id::CallNo;
 use crate::perform::unrecorded;
 use crate::policy::{self, Answer, Judged, Pending, Permit, Refused};
-use crate::reply::{Finished, Normal, Reply, render};
+use crate::reply::{Finished, Normal, Reply, render, render_plain};
 use crate::spec::Access;
-use crate::tape::{Ack, Event, TapeError};
-use crate::tool::Output;
+use crate::tape::{Accepted, Event, TapeError};
+use crate::tool::BoxFuture;
 use crate::toolbox::{Offer, Reading, Repairs};
 
 /// A proposal that was resolved, or could not be.
@@ -30,20 +30,48 @@ pub(super) struct Step {
     writes_anything: bool,
 }
 
+/// A step that waits for no other.
+pub(super) struct Ready {
+    resolved: Result<Call, Box<Unresolved>>,
+    writes_anything: bool,
+}
+
 struct Unresolved {
     facts: Arc<Facts>,
     fault: Fault,
 }
 
 impl Step {
+    #[inline]
+    fn of(resolved: Result<Call, Box<Unresolved>>) -> Step {
+        let call = match resolved {
+            Ok(call) => call,
+            Err(unresolved) => return Step::not(unresolved),
+        };
+        match Claim::of(&call) {
+            Ok(claim) => {
+                let writes_anything = claim.footprint.is_unknown_write();
+                Step { resolved: Ok(call), claim: Some(claim), writes_anything }
+            }
+            // A footprint function that fails fails its call, and no other.
+            Err(err) => Step::not(Unresolved::of(call, err)),
+        }
+    }
+
     /// What the call touches, for whoever orders the batch.
     pub(super) fn take_claim(&mut self) -> Option<Claim> {
         self.claim.take()
     }
 
+    /// The step, once nobody asks any more what it touches.
+    #[inline]
+    pub(super) fn without_claim(self) -> Ready {
+        Ready { resolved: self.resolved, writes_anything: self.writes_anything }
+    }
+
     /// Whether the failure of the call cancels the rest of its batch.
     pub(super) fn aborts_siblings(&self) -> bool {
-        self.resolved.as_ref().is_ok_and(|call| call.spec().effects.aborts_siblings)
+        self.resolved.as_ref().is_ok_and(|call| call.effects().aborts_siblings)
     }
 
     /// Whether the model must mend its proposal.
@@ -51,13 +79,45 @@ impl Step {
         self.resolved.as_ref().is_err_and(|it| matches!(it.fault, Fault::Repair(_)))
     }
 
+    /// Whether it may write anything at all.
+    pub(super) fn writes_anything(&self) -> bool {
+        self.writes_anything
+    }
+
+    /// The call, or what is known of the proposal and why it is none.
+    pub(super) fn into_resolved(self) -> Result<Call, (Arc<Facts>, Fault)> {
+        self.resolved.map_err(|unresolved| (unresolved.facts, unresolved.fault))
+    }
+
     /// The same step, whose call will not start any more.
     pub(super) fn given_up(self) -> Step {
-        let resolved = self.resolved.and_then(|call| {
-            let (facts, fault) = (call.into_facts(), cancelled(Executed::NotExecuted));
-            Err(Box::new(Unresolved { facts, fault }))
-        });
-        Step { resolved, claim: None, ..self }
+        match self.resolved {
+            Ok(call) => {
+                let (facts, fault) = (call.into_facts(), cancelled(Executed::NotExecuted));
+                Step::not(Box::new(Unresolved { facts, fault }))
+            }
+            Err(_) => self,
+        }
+    }
+
+    /// A call that will not start.
+    #[cold]
+    fn not(unresolved: Box<Unresolved>) -> Step {
+        Step { resolved: Err(unresolved), claim: None, writes_anything: false }
+    }
+}
+
+impl Ready {
+    #[cold]
+    fn not(unresolved: Box<Unresolved>) -> Ready {
+        Ready { resolved: Err(unresolved), writes_anything: false }
+    }
+}
+
+impl Unresolved {
+    /// A call of which nobody can say what it touches.
+    fn of(call: Call, err: ToolError) -> Box<Unresolved> {
+        Box::new(Unresolved { facts: call.into_facts(), fault: Fault::Failed(err) })
     }
 }
 
@@ -68,126 +128,201 @@ impl Run {
     /// Proposal to call. Nothing is recorded or performed here.
     #[inline]
     pub(super) fn resolve(&self, offer: &Offer, proposal: Proposal, counted: &mut u64) -> Step {
+        Step::of(self.called(offer, proposal, counted))
+    }
+
+    /// The same for the call of this number, with limits of the caller's.
+    pub(super) fn resolve_as(
+        &self,
+        no: CallNo,
+        offer: &Offer,
+        proposal: Proposal,
+        exceeds: impl FnOnce(&Resolved) -> Option<Exceeded>,
+    ) -> Step {
+        Step::of(self.call_as(no, offer, proposal, exceeds))
+    }
+
+    /// The same for a call that waits for no other, so that only its own seats matter.
+    #[inline]
+    pub(super) fn resolve_alone(&self, offer: &Offer, proposal: Proposal) -> Ready {
+        let resolved = self.called(offer, proposal, &mut 0);
+        let pure = |call: &Call| call.effects().access == Access::Pure;
+        match resolved {
+            Ok(call) if !pure(&call) => match call.footprint() {
+                Ok(footprint) => {
+                    Ready { writes_anything: footprint.is_unknown_write(), resolved: Ok(call) }
+                }
+                Err(err) => Ready::not(Unresolved::of(call, err)),
+            },
+            resolved => Ready { resolved, writes_anything: false },
+        }
+    }
+
+    #[inline]
+    fn called(
+        &self,
+        offer: &Offer,
+        proposal: Proposal,
+        counted: &mut u64,
+    ) -> Result<Call, Box<Unresolved>> {
         let no = self.next_call();
-        let resolved = offer.resolve(&proposal, &self.setup.reading).map_err(Fault::Repair);
-        let resolved = resolved.and_then(|it| self.prepared(it, offer, no, &proposal));
-        let resolved = resolved.and_then(|resolved| self.within_limits(resolved, counted));
-        let bytes = self.setup.limits.arguments.bytes;
-        let resolved = match resolved {
-            Ok(resolved) => Ok(Call::new(no, proposal, resolved, bytes)),
-            Err(fault) => {
-                let registered = offer.find(&proposal.name).cloned();
-                let name = match &registered {
-                    Some(registered) => registered.id().name().to_arc(),
-                    None => kept(proposal.name.clone(), NAME_KEPT_BYTES_MAX),
-                };
-                let facts = Facts {
-                    call: no,
-                    name,
-                    args_hash: proposal.raw_hash(),
-                    args: None,
-                    repairs: Vec::new(),
-                    registered,
-                    id: proposal.id,
-                    arguments: kept(proposal.arguments.into_text(), bytes),
-                };
-                Err(Box::new(Unresolved { facts: Arc::new(facts), fault }))
+        self.call_as(no, offer, proposal, |resolved| self.exceeded(resolved, counted))
+    }
+
+    /// The call of this number, with limits of the caller's.
+    #[inline]
+    fn call_as(
+        &self,
+        no: CallNo,
+        offer: &Offer,
+        proposal: Proposal,
+        exceeds: impl FnOnce(&Resolved) -> Option<Exceeded>,
+    ) -> Result<Call, Box<Unresolved>> {
+        match self.resolved(offer, no, &proposal, exceeds) {
+            Ok(it) => Ok(Call::new(no, proposal, it, self.setup.limits.arguments.bytes)),
+            Err(fault) => Err(self.unresolved(offer, no, proposal, *fault)),
+        }
+    }
+
+    #[inline]
+    fn resolved(
+        &self,
+        offer: &Offer,
+        no: CallNo,
+        proposal: &Proposal,
+        exceeds: impl FnOnce(&Resolved) -> Option<Exceeded>,
+    ) -> Result<Resolved, Box<Fault>> {
+        let mut resolved = match offer.resolve_at_once(proposal, &self.setup.reading) {
+            Some(resolved) => resolved,
+            None => {
+                let resolved = offer.resolve(proposal, &self.setup.reading);
+                resolved.map_err(|repair| Box::new(Fault::Repair(repair)))?
             }
         };
-        let (resolved, claim) = match resolved.map(claimed) {
-            Ok(Ok((call, claim))) => (Ok(call), Some(claim)),
-            Ok(Err(unresolved)) | Err(unresolved) => (Err(unresolved), None),
+        if self.setup.stages.prepares() {
+            resolved = self.prepared(resolved, offer, no, proposal)?;
+        }
+        match exceeds(&resolved) {
+            None => Ok(resolved),
+            Some(exceeded) => Err(Box::new(Fault::Exceeded(exceeded))),
+        }
+    }
+
+    #[cold]
+    fn unresolved(
+        &self,
+        offer: &Offer,
+        no: CallNo,
+        proposal: Proposal,
+        fault: Fault,
+    ) -> Box<Unresolved> {
+        let registered = offer.find(&proposal.name).cloned();
+        let name = match &registered {
+            Some(registered) => registered.id().name().to_arc(),
+            None => kept(proposal.name.clone(), NAME_KEPT_BYTES_MAX),
         };
-        let writes_anything =
-            claim.as_ref().is_some_and(|claim| claim.footprint.is_unknown_write());
-        Step { resolved, claim, writes_anything }
+        let facts = Facts {
+            call: no,
+            name,
+            args_hash: proposal.raw_hash(),
+            args: None,
+            repairs: Vec::new(),
+            registered,
+            remembered: None,
+            id: proposal.id,
+            arguments: kept(proposal.arguments.into_text(), self.setup.limits.arguments.bytes),
+        };
+        Box::new(Unresolved { facts: Arc::new(facts), fault })
     }
 
     /// Lets the host change the arguments.
+    #[cold]
     fn prepared(
         &self,
         resolved: Resolved,
         offer: &Offer,
         no: CallNo,
         proposal: &Proposal,
-    ) -> Result<Resolved, Fault> {
+    ) -> Result<Resolved, Box<Fault>> {
         let bytes = self.setup.limits.arguments.bytes;
         let call = |it| Call::new(no, proposal.clone(), it, bytes);
         // Repairs are for what a model wrote.
         let reading = Reading { repairs: Repairs::default(), ..self.setup.reading };
-        self.setup.stages.prepare(resolved, call, |args| {
+        let prepared = self.setup.stages.prepare(resolved, call, |args| {
             let (id, name) = (proposal.id.clone(), proposal.name.clone());
             offer.resolve(&Proposal::new(id, name, args.to_string()), &reading)
-        })
+        });
+        prepared.map_err(Box::new)
     }
 
     /// Calls beyond a limit are answered in place, in order; malformed ones never use a slot.
-    fn within_limits(&self, resolved: Resolved, counted: &mut u64) -> Result<Resolved, Fault> {
-        if !resolved.registered.spec().effects.counted {
-            return Ok(resolved);
+    #[inline]
+    pub(super) fn exceeded(&self, resolved: &Resolved, counted: &mut u64) -> Option<Exceeded> {
+        if !resolved.registered.effects().counted {
+            return None;
         }
         let exceeded = |bound, limit| {
             let executed = Executed::NotExecuted;
-            Err(Fault::Exceeded(Exceeded { bound, limit, used: None, executed }))
+            Some(Exceeded { bound, limit, used: None, executed })
         };
         let most = self.setup.limits.batch_calls;
         if *counted >= most {
             return exceeded(BoundKind::BatchCalls, most);
         }
-        let (tool, bytes) = (resolved.registered.id().name(), resolved.args.as_str().len());
+        let (tool, bytes) = (resolved.registered.id().name(), resolved.args.as_bytes().len());
         if let Err((bound, limit)) = self.live().budget.take(tool, bytes as u64) {
             return exceeded(bound, limit);
         }
         *counted += 1;
-        Ok(resolved)
+        None
     }
 
     /// Settles on the tape a call that never began, and whose reply nobody waits for.
     pub(super) fn give_up(&self, step: Step) {
         let Err(unresolved) = step.given_up().resolved else { return };
         let Unresolved { facts, fault } = *unresolved;
-        let mut events = vec![Event::Proposed(facts.clone())];
-        self.leave_behind(facts, fault, &mut events, None);
+        self.leave_behind(facts, fault, &mut Unwritten::new(), None);
     }
 
     /// The only exit: whatever happened, it is recorded, rendered and returned here.
-    pub(super) async fn settle(&self, step: Step, scope: &Scope<'_>) -> Reply {
-        let Step { resolved, writes_anything, .. } = step;
+    pub(super) async fn settle(&self, ready: Ready, scope: &Scope<'_>) -> Reply {
+        let Ready { resolved, writes_anything } = ready;
         let mut trail = Trail::new(self, scope, writes_anything);
-        let facts = match &resolved {
-            Ok(call) => call.facts(),
-            Err(unresolved) => &unresolved.facts,
-        };
-        trail.events.push(Event::Proposed(facts.clone()));
         let (facts, performed) = match resolved {
             Ok(call) => self.conduct(call, &mut trail).await,
-            Err(unresolved) => (unresolved.facts, Err(unresolved.fault)),
+            Err(unresolved) => (unresolved.facts, Err(unresolved.fault.into())),
         };
-        let access = facts.registered.as_ref().map(|tool| tool.spec().effects.access);
-        let outcome = Outcome::from(performed);
+        self.conclude(facts, performed, &mut trail).await
+    }
+
+    /// Records, renders and returns what became of a call. What its tool returned is in its trail.
+    #[inline]
+    pub(super) async fn conclude(
+        &self,
+        facts: Arc<Facts>,
+        performed: Result<(), Box<Fault>>,
+        trail: &mut Trail<'_>,
+    ) -> Reply {
+        let access = facts.registered.as_ref().map(|tool| tool.effects().access);
         let ended_us = self.setup.clock.unix_us();
         let elapsed_us = trail.started_us.map_or(0, |started| ended_us.saturating_sub(started));
-        let normal = Normal::of(outcome, facts.registered.as_deref());
-        let (call, finishing) = (facts.call, &self.live().finishing);
-        let spec = facts.registered.as_ref().map(|tool| tool.spec());
-        let finished = match finishing.is_needless(&normal, spec) {
-            true => Finished::of(normal),
+        let finishing = &self.live().finishing;
+        let plain = trail.output.take_if(|output| finishing.is_plain(output, &facts));
+        let reply = match plain {
+            Some(output) => render_plain(facts, output, elapsed_us),
             // Boxed, because most calls never come here.
-            false => {
-                trail.wait.owe(&facts, normal.executed());
-                Box::pin(finishing.finish(normal, call, spec)).await
-            }
+            None => Box::pin(self.finish(facts, performed, elapsed_us, trail)).await,
         };
-        let reply = render(facts, finished, elapsed_us);
         self.live().budget.spend(reply.bytes());
         trail.span.settled(&reply);
-        trail.events.push(Event::Settled(reply.recorded()));
-        // From here on nothing that still works for the call can say anything behind its end.
-        trail.close();
-        let ack = self.live().recorder.append_at(ended_us, &mut trail.events);
         // What was done must be on the tape for good before anybody goes on.
         let matters = access == Some(Access::Write) && reply.executed != Executed::NotExecuted;
-        let recorded = if matters { self.durable(ack).await } else { ack.accepted() };
+        let recorded = match trail.settle(reply.facts(), ended_us, reply.recorded()) {
+            Ok(Accepted::Now) => return reply,
+            Ok(Accepted::Later(durable)) if matters => self.durable(durable).await,
+            Ok(Accepted::Later(_)) => Ok(()),
+            Err(refused) => Err(refused.err),
+        };
         match recorded {
             Ok(()) => reply,
             Err(err) => {
@@ -198,26 +333,51 @@ impl Run {
         }
     }
 
-    /// Waits until the end of a call is durable, but not for ever.
-    async fn durable(&self, ack: Ack) -> Result<(), TapeError> {
-        let most = self.setup.limits.tape_wall;
-        match ack {
-            Ack::Now(recorded) => recorded,
-            Ack::Later(durable) => tokio::time::timeout(most, durable).await.unwrap_or_else(|_| {
-                Err(TapeError::Poisoned { why: format!("it was not durable within {most:?}") })
-            }),
-        }
+    /// Outcome to reply, where that takes more than a look.
+    async fn finish(
+        &self,
+        facts: Arc<Facts>,
+        performed: Result<(), Box<Fault>>,
+        elapsed_us: u64,
+        trail: &mut Trail<'_>,
+    ) -> Reply {
+        let outcome = match performed {
+            Ok(()) => Outcome::Done(trail.output.take().expect("a tool that returned left it")),
+            Err(fault) => Outcome::Not(*fault),
+        };
+        let normal = Normal::of(outcome, facts.registered.as_deref());
+        let finishing = &self.live().finishing;
+        let spec = facts.registered.as_ref().map(|tool| tool.spec());
+        let finished = match finishing.is_needless(&normal, spec) {
+            true => Finished::of(normal),
+            false => {
+                trail.wait.owe(&facts, normal.executed());
+                finishing.finish(normal, facts.call, spec).await
+            }
+        };
+        render(facts, finished, elapsed_us)
     }
 
-    /// Call to output. Each stage takes what the one before it made.
+    /// Waits until the end of a call is durable, but not for ever.
+    async fn durable(
+        &self,
+        durable: BoxFuture<'static, Result<(), TapeError>>,
+    ) -> Result<(), TapeError> {
+        let most = self.setup.limits.tape_wall;
+        tokio::time::timeout(most, durable).await.unwrap_or_else(|_| {
+            Err(TapeError::Poisoned { why: format!("it was not durable within {most:?}") })
+        })
+    }
+
+    /// Call to output, which is left in the trail. Each stage takes what the one before it made.
     async fn conduct(
         &self,
         call: Call,
         trail: &mut Trail<'_>,
-    ) -> (Arc<Facts>, Result<Output, Fault>) {
+    ) -> (Arc<Facts>, Result<(), Box<Fault>>) {
         let permitted = match self.judge(call, trail) {
             Judged::Permitted(permit) => Ok(permit),
-            Judged::Pending(pending) => self.ask(pending, trail).await,
+            Judged::Pending(pending) => self.ask(pending, trail, None).await,
             Judged::Refused(refused) => Err(refused),
         };
         match permitted {
@@ -225,25 +385,30 @@ impl Run {
                 let performed = self.perform(&mut permit, trail).await;
                 (permit.into_facts(), performed)
             }
-            Err(Refused { call, fault }) => (call.into_facts(), Err(fault)),
+            Err(Refused { call, fault }) => (call.into_facts(), Err(fault.into())),
         }
     }
 
-    fn judge(&self, call: Call, trail: &mut Trail<'_>) -> Judged {
+    pub(super) fn judge(&self, call: Call, trail: &mut Trail<'_>) -> Judged {
         let verdict = policy::judge(&*self.setup.policy, &call);
-        trail.events.push(Event::judged(&call, &verdict));
+        trail.unwritten.judged(&verdict);
         verdict.apply(call)
     }
 
     /// Asks whether the call may run. No seat is held meanwhile, and no clock moves.
-    async fn ask(&self, pending: Pending, trail: &mut Trail<'_>) -> Result<Permit, Refused> {
+    pub(super) async fn ask(
+        &self,
+        pending: Pending,
+        trail: &mut Trail<'_>,
+        attempt: Option<u32>,
+    ) -> Result<Permit, Refused> {
         let Some(approver) = &self.setup.approver else { return Err(pending.unasked()) };
         if let Err(fault) = self.may_start(pending.call(), trail.wait.scope) {
             return Err(pending.failed(fault));
         }
         // Whoever looks at the tape meanwhile sees what is being asked.
-        let (_, ack) = self.live().recorder.append(&mut trail.events);
-        if let Err(err) = ack.accepted() {
+        let written = trail.write(pending.call().facts(), self.setup.clock.unix_us());
+        if let Err(err) = written {
             return Err(pending.failed(unrecorded(err)));
         }
         let life = trail.wait.begin(pending.call());
@@ -266,7 +431,7 @@ impl Run {
             Answer::Once => (true, None),
             Answer::Deny(told) => (false, Some(told.clone())),
         };
-        trail.events.push(Event::Answered { call, yes, told });
+        trail.unwritten.push(Event::Answered { call, yes, told, attempt });
         pending.answer(answer)
     }
 }
@@ -293,15 +458,5 @@ impl Run {
     /// Whose clocks stand still while somebody is asked in this run.
     fn whose_clocks(&self) -> impl Iterator<Item = &Asked> {
         self.setup.asked_of.iter().chain([&self.live().asked]).map(|asked| &**asked)
-    }
-}
-
-/// What a call touches. A footprint function that fails fails its call, and no other.
-fn claimed(call: Call) -> Result<(Call, Claim), Box<Unresolved>> {
-    match Claim::of(&call) {
-        Ok(claim) => Ok((call, claim)),
-        Err(err) => {
-            Err(Box::new(Unresolved { facts: call.into_facts(), fault: Fault::Failed(err) }))
-        }
     }
 }

@@ -45,13 +45,33 @@ pub(super) struct Wants<'c> {
     pub(super) writes_anything: bool,
 }
 
+impl Wants<'_> {
+    /// Whether it needs the one seat that every call needs, and no other.
+    fn is_plain(&self) -> bool {
+        self.of_tool.is_none() && !self.mutation && !self.thread && !self.writes_anything
+    }
+}
+
 /// The seats that a call has. Dropping them gives them back, but for those that are in the lease:
 /// those are the thread's.
 pub(super) struct Seats<'p> {
-    _mutation: Option<SemaphorePermit<'p>>,
     _seat: SemaphorePermit<'p>,
+    /// Those that few calls need.
+    others: Option<Box<Others<'p>>>,
+}
+
+struct Others<'p> {
+    _mutation: Option<SemaphorePermit<'p>>,
     _guards: [Option<OwnedSemaphorePermit>; 2],
-    pub(super) lease: Option<Lease>,
+    lease: Option<Lease>,
+}
+
+impl Seats<'_> {
+    /// The seats of the thread, which are the thread's from now on.
+    #[inline]
+    pub(super) fn take_lease(&mut self) -> Option<Lease> {
+        self.others.as_mut()?.lease.take()
+    }
 }
 
 impl Pools {
@@ -79,7 +99,15 @@ impl Pools {
     }
 
     /// The seats, if all of them are free.
+    #[inline]
     pub(super) fn try_take<'p>(&'p self, tree: &'p Tree, wants: &Wants<'_>) -> Option<Seats<'p>> {
+        match wants.is_plain() {
+            true => Some(Seats { _seat: self.all.try_acquire().ok()?, others: None }),
+            false => self.try_take_all(tree, wants),
+        }
+    }
+
+    fn try_take_all<'p>(&'p self, tree: &'p Tree, wants: &Wants<'_>) -> Option<Seats<'p>> {
         let of_tool = match wants.of_tool {
             Some((tool, most)) => Some(self.of_tool(tool, most).try_acquire_owned().ok()?),
             None => None,
@@ -141,7 +169,8 @@ impl Pools {
             }
             None => (guards, None),
         };
-        Seats { _mutation: mutation, _seat: seat, _guards: guards, lease }
+        let others = Others { _mutation: mutation, _guards: guards, lease };
+        Seats { _seat: seat, others: Some(Box::new(others)) }
     }
 
     fn of_tool(&self, tool: &Name, most: u64) -> Arc<Semaphore> {

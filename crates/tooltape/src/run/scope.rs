@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::Run;
+use super::{LiveRun, Run, RunLimits};
 use crate::fault::{BoundKind, Exceeded, Executed};
 use crate::grant::Life;
 use crate::id::CallNo;
-use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Cancels a run, a batch or what else it was handed to.
@@ -48,36 +48,32 @@ impl Canceller {
 pub(super) struct Scope<'r> {
     run: &'r Run,
     /// Set where the batch can be cancelled without its run.
-    own: Option<CancellationToken>,
-    began: OnceLock<Began>,
+    own: OnceLock<CancellationToken>,
+    /// When its first call could start, less what was asked until then; `NOT_BEGUN` before.
+    began_us: AtomicU64,
     /// Whether nothing more starts.
     over: AtomicBool,
     closed: Notify,
 }
 
-struct Began {
-    at_us: u64,
-    asked_us: u64,
-}
+/// Says that no call of a batch could start yet.
+const NOT_BEGUN: u64 = u64::MAX;
 
 impl<'r> Scope<'r> {
     /// A batch that ends with its run.
     pub(super) fn of(run: &'r Run) -> Scope<'r> {
-        let (over, closed) = (AtomicBool::new(false), Notify::new());
+        let (began_us, over) = (AtomicU64::new(NOT_BEGUN), AtomicBool::new(false));
         run.halts.open();
-        Scope { run, own: None, began: OnceLock::new(), over, closed }
+        Scope { run, own: OnceLock::new(), began_us, over, closed: Notify::new() }
     }
 
-    /// The same, where the batch can be cancelled by itself.
-    pub(super) fn cancellable(mut self) -> Scope<'r> {
-        if self.own.is_none() {
-            self.own = Some(self.run.setup.cancel.child_token());
-        }
-        self
+    /// From now on the batch can be cancelled by itself, with this.
+    pub(super) fn cancellable(&self) -> &CancellationToken {
+        self.own.get_or_init(|| self.run.setup.cancel.child_token())
     }
 
     pub(super) fn token(&self) -> &CancellationToken {
-        self.own.as_ref().unwrap_or(&self.run.setup.cancel)
+        self.own.get().unwrap_or(&self.run.setup.cancel)
     }
 
     /// Nothing more of the batch starts, and nobody waits any more to start.
@@ -97,6 +93,7 @@ impl<'r> Scope<'r> {
     }
 
     /// Whether nothing more of the batch starts.
+    #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::SeqCst)
             || self.run.ended.get().is_some()
@@ -104,18 +101,56 @@ impl<'r> Scope<'r> {
     }
 
     /// How much time is left at this moment, and which bound says so.
+    pub(super) fn left(&self, now_us: u64) -> Left {
+        let limits = &self.run.setup.limits;
+        let (run_us, batch_us) = self.began(now_us);
+        let ran_us = now_us.saturating_add(self.run.live().ran_us);
+        let of_run = Left::new(BoundKind::RunWall, limits.run_wall, ran_us, run_us);
+        let of_batch = Left::new(BoundKind::BatchWall, limits.batch_wall, now_us, batch_us);
+        if of_batch.time < of_run.time { of_batch } else { of_run }
+    }
+
+    /// The bound that is reached at this moment, if one is.
+    #[inline]
+    pub(super) fn over_at(&self, now_us: u64) -> Option<Left> {
+        let LiveRun { walls, ran_us, .. } = self.run.live();
+        let (run_us, batch_us) = self.began(now_us);
+        let over = now_us.saturating_add(*ran_us).saturating_sub(run_us) >= walls.run_us
+            || now_us.saturating_sub(batch_us) >= walls.batch_us;
+        over.then(|| self.left(now_us))
+    }
+
+    /// When the run and the batch began, had nobody been asked anything.
     ///
     /// A batch begins when its first call could start. The time in which somebody is asked does
     /// not count.
-    pub(super) fn left(&self, now_us: u64) -> Left {
-        let (limits, live) = (&self.run.setup.limits, self.run.live());
-        let asked_us = live.asked.total_us(now_us);
-        let began = self.began.get_or_init(|| Began { at_us: now_us, asked_us });
-        let run_us = live.began_us + asked_us;
-        let of_run = Left::new(BoundKind::RunWall, limits.run_wall, now_us, run_us);
-        let batch_us = began.at_us + asked_us.saturating_sub(began.asked_us);
-        let of_batch = Left::new(BoundKind::BatchWall, limits.batch_wall, now_us, batch_us);
-        if of_batch.time < of_run.time { of_batch } else { of_run }
+    #[inline]
+    fn began(&self, now_us: u64) -> (u64, u64) {
+        let live = self.run.live();
+        let (run_us, asked_us) = (live.began_us, live.asked.total_us(now_us));
+        let mut began_us = self.began_us.load(Ordering::Relaxed);
+        if began_us == NOT_BEGUN {
+            // All calls of a batch are polled by one task, so nobody else sets it meanwhile.
+            began_us = now_us.wrapping_sub(asked_us);
+            self.began_us.store(began_us, Ordering::Relaxed);
+        }
+        (run_us + asked_us, began_us.wrapping_add(asked_us))
+    }
+}
+
+/// The longest that a run and a batch may take, in microseconds.
+pub(super) struct Walls {
+    run_us: u64,
+    batch_us: u64,
+}
+
+impl Walls {
+    pub(super) fn new(limits: &RunLimits) -> Walls {
+        let us = |limit: Duration| {
+            let us = limit.as_nanos().div_ceil(1_000);
+            u64::try_from(us).unwrap_or(u64::MAX)
+        };
+        Walls { run_us: us(limits.run_wall), batch_us: us(limits.batch_wall) }
     }
 }
 
@@ -203,6 +238,7 @@ impl Halts {
         }
     }
 
+    #[inline]
     pub(super) fn is_cancelled(&self, call: CallNo) -> bool {
         self.any.load(Ordering::SeqCst) && self.state().cancelled.contains(&call)
     }

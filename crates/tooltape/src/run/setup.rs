@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::budget::Budget;
+use super::past::Past;
 use super::pools::Tree;
 use super::{Run, RunLimits};
 use crate::call::Call;
@@ -26,6 +27,8 @@ use crate::toolbox::{Reading, Repairs, Toolbox};
 #[derive(Clone)]
 pub(super) struct Setup {
     pub(super) id: Option<RunId>,
+    /// What it did before, where it goes on.
+    pub(super) past: Option<Arc<Past>>,
     pub(super) toolbox: Arc<Mutex<Toolbox>>,
     pub(super) grants: GrantMap,
     pub(super) policy: Arc<dyn Policy>,
@@ -69,6 +72,7 @@ impl Setup {
     pub(super) fn new(toolbox: &Toolbox) -> Setup {
         Setup {
             id: None,
+            past: None,
             toolbox: Arc::new(Mutex::new(toolbox.clone())),
             grants: GrantMap::default(),
             policy: Arc::new(Rules::allow_reads()),

@@ -1,23 +1,29 @@
 //! What a call has left behind so far, and what it leaves behind if nobody waits for it any more.
 
+use std::borrow::Cow;
+use std::mem;
 use std::sync::Arc;
 
 use super::{Run, Scope};
 use crate::call::{Call, Facts, Outcome};
 use crate::fault::{Executed, Fault};
 use crate::grant::Life;
+use crate::id::CallNo;
 use crate::perform::{Passage, Span};
-use crate::reply::{Finished, Normal, render};
+use crate::policy::Verdict;
+use crate::reply::{Finished, Normal, Reply, render};
 use crate::sync::OnceLock;
-use crate::tape::Event;
+use crate::tape::{Accepted, Event, Refused, TapeError};
+use crate::tool::Output;
 
 /// What a call has left behind so far.
 ///
 /// Dropping it while the call waits settles the call on the tape: nobody reads the reply, but
 /// whoever reads the tape learns what is known.
 pub(super) struct Trail<'r> {
-    /// Events that are not on the tape yet.
-    pub(super) events: Vec<Event>,
+    pub(super) unwritten: Unwritten,
+    /// What the tool returned, once it did.
+    pub(super) output: Option<Output>,
     /// When the last attempt started.
     pub(super) started_us: Option<u64>,
     /// Whether its tool may write anything.
@@ -25,6 +31,98 @@ pub(super) struct Trail<'r> {
     /// The span of the last attempt.
     pub(super) span: Span,
     pub(super) wait: Wait<'r>,
+}
+
+/// Events of a call that are not on the tape yet. Those that every call has need no list.
+pub(super) struct Unwritten {
+    proposed: bool,
+    judged: Option<Judgement>,
+    /// What happened between the judgement and the last start, or was refused by the tape.
+    others: Vec<Event>,
+    started: Option<Start>,
+}
+
+struct Judgement {
+    verdict: &'static str,
+    rule: Cow<'static, str>,
+}
+
+/// How an attempt starts.
+pub(super) struct Start {
+    pub(super) call: CallNo,
+    /// Which attempt it is, counted from 1.
+    pub(super) attempt: u32,
+    /// The moment that a tool with bounded determinism sees.
+    pub(super) clock_us: Option<u64>,
+}
+
+impl Unwritten {
+    /// A call that was proposed, and of which the tape knows nothing.
+    #[inline]
+    pub(super) fn new() -> Unwritten {
+        Unwritten { proposed: true, judged: None, others: Vec::new(), started: None }
+    }
+
+    /// The tape knows already that the call was proposed.
+    pub(super) fn known(&mut self) {
+        self.proposed = false;
+    }
+
+    #[inline]
+    pub(super) fn judged(&mut self, verdict: &Verdict) {
+        self.judged = Some(Judgement { verdict: verdict.word(), rule: verdict.rule().clone() });
+    }
+
+    #[inline]
+    pub(super) fn started(&mut self, start: Start) {
+        self.started = Some(start);
+    }
+
+    /// Something else happened.
+    pub(super) fn push(&mut self, event: Event) {
+        self.others.extend(self.started.take().map(Event::from));
+        self.others.push(event);
+    }
+
+    /// Lists the events in their order. None are left.
+    #[inline]
+    pub(super) fn list(&mut self, facts: &Arc<Facts>, events: &mut Vec<Event>) {
+        if mem::take(&mut self.proposed) {
+            events.push(Event::Proposed(facts.clone()));
+        }
+        if let Some(Judgement { verdict, rule }) = self.judged.take() {
+            events.push(Event::Judged { facts: facts.clone(), verdict, rule });
+        }
+        if !self.others.is_empty() {
+            events.append(&mut self.others);
+        }
+        if let Some(start) = self.started.take() {
+            events.push(start.into());
+        }
+    }
+
+    /// Puts them on the tape. What it refuses is left, but for the start, which is none then.
+    #[inline]
+    pub(super) fn write(
+        &mut self,
+        run: &Run,
+        facts: &Arc<Facts>,
+        at_us: u64,
+    ) -> Result<Accepted, TapeError> {
+        let written = run.live().recorder.append_at(at_us, |events| self.list(facts, events));
+        written.map_err(|refused| {
+            let Refused { err, happened } = *refused;
+            self.others = happened;
+            err
+        })
+    }
+}
+
+impl From<Start> for Event {
+    #[inline]
+    fn from(Start { call, attempt, clock_us }: Start) -> Event {
+        Event::Started { call, attempt, clock_us }
+    }
 }
 
 /// How a call waits: for a person, for a seat, for its tool or for the disk.
@@ -39,17 +137,34 @@ pub(super) struct Wait<'r> {
 }
 
 impl<'r> Trail<'r> {
+    #[inline]
     pub(super) fn new(run: &'r Run, scope: &'r Scope<'r>, writes_anything: bool) -> Trail<'r> {
         let (life, owed, passage) = (OnceLock::new(), OnceLock::new(), Passage::default());
         let wait = Wait { run, scope, life, owed, passage };
-        // Most calls are proposed, judged and started before anything reaches the tape.
-        let (events, span) = (Vec::with_capacity(3), Span::none());
-        Trail { events, started_us: None, writes_anything, span, wait }
+        let (unwritten, span) = (Unwritten::new(), Span::none());
+        Trail { unwritten, output: None, started_us: None, writes_anything, span, wait }
     }
 
-    /// The call was settled.
-    pub(super) fn close(&mut self) {
+    /// Puts on the tape what is not there yet.
+    #[inline]
+    pub(super) fn write(&mut self, facts: &Arc<Facts>, at_us: u64) -> Result<Accepted, TapeError> {
+        self.unwritten.write(self.wait.run, facts, at_us)
+    }
+
+    /// Puts on the tape what is not there yet, and how the call ended. From here on nothing that
+    /// still works for the call can say anything behind its end.
+    #[inline]
+    pub(super) fn settle(
+        &mut self,
+        facts: &Arc<Facts>,
+        at_us: u64,
+        settled: Reply,
+    ) -> Result<Accepted, Box<Refused>> {
         self.wait.close();
+        self.wait.run.live().recorder.append_at(at_us, |events| {
+            self.unwritten.list(facts, events);
+            events.push(Event::Settled(settled));
+        })
     }
 }
 
@@ -73,6 +188,7 @@ impl Wait<'_> {
     }
 
     /// The call is over: whatever still works for it is told, and whom a reply is owed to is said.
+    #[inline]
     fn close(&mut self) -> Option<Arc<Facts>> {
         if let Some(life) = self.life.get() {
             life.end();
@@ -89,24 +205,28 @@ impl Drop for Trail<'_> {
         let executed = self.wait.passage.executed();
         let fault = Fault::Cancelled { executed, said: None };
         self.span.failed(fault.code());
-        self.wait.run.leave_behind(facts, fault, &mut self.events, self.started_us);
+        self.wait.run.leave_behind(facts, fault, &mut self.unwritten, self.started_us);
     }
 }
 
 impl Run {
     /// Settles on the tape a call whose reply nobody waits for.
+    #[cold]
     pub(super) fn leave_behind(
         &self,
         facts: Arc<Facts>,
         fault: Fault,
-        events: &mut Vec<Event>,
+        unwritten: &mut Unwritten,
         started_us: Option<u64>,
     ) {
         let ended_us = self.setup.clock.unix_us();
         let elapsed_us = started_us.map_or(0, |started| ended_us.saturating_sub(started));
         let normal = Normal::of(Outcome::Not(fault), facts.registered.as_deref());
-        events.push(Event::Settled(render(facts, Finished::of(normal), elapsed_us)));
+        let settled = render(facts.clone(), Finished::of(normal), elapsed_us);
         // Nobody is left to tell if the tape refuses; then the call is in doubt, as after a crash.
-        let _ = self.live().recorder.append_at(ended_us, events).accepted();
+        let _ = self.live().recorder.append_at(ended_us, |events| {
+            unwritten.list(&facts, events);
+            events.push(Event::Settled(settled));
+        });
     }
 }

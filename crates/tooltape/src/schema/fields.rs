@@ -1,5 +1,7 @@
 //! Finds what has a name, among few or many.
 
+use std::cmp::Ordering;
+
 /// The most names that are looked through from end to end; more are searched by halves.
 const SCAN_MAX: usize = 32;
 
@@ -29,15 +31,27 @@ impl<T: Named> Fields<T> {
     pub(super) fn get(&self, name: &str) -> Option<&T> {
         let mark = mark(name);
         let first = match self.marks.len() {
-            ..=SCAN_MAX => self.marks.iter().position(|other| *other == mark)?,
+            ..=SCAN_MAX => 0,
             _ => self.marks.partition_point(|other| *other < mark),
         };
-        let marks = self.marks[first..].iter().take_while(|other| **other == mark);
-        let mut alike = marks.zip(&self.fields[first..]).map(|(_, field)| field);
-        alike.find(|field| match name.len() {
-            len @ ..=MARKED_BYTES => field.name().len() == len,
-            _ => field.name() == name,
-        })
+        for (other, field) in self.marks[first..].iter().zip(&self.fields[first..]) {
+            match other.cmp(&mark) {
+                Ordering::Less => {}
+                Ordering::Equal if is_named(field, name) => return Some(field),
+                Ordering::Equal => {}
+                Ordering::Greater => return None,
+            }
+        }
+        None
+    }
+}
+
+/// Whether it has that name, given that their marks are the same.
+#[inline]
+fn is_named(field: &impl Named, name: &str) -> bool {
+    match name.len() {
+        len @ ..=MARKED_BYTES => field.name().len() == len,
+        _ => field.name() == name,
     }
 }
 

@@ -155,6 +155,24 @@ impl List {
     }
 }
 
+impl More {
+    /// Whether other rules have a say.
+    #[inline]
+    pub(super) fn has_branches(&self) -> bool {
+        !self.all.is_empty() || self.any.is_some() || self.one.is_some() || self.not.is_some()
+    }
+}
+
+impl Bound {
+    pub(super) fn allows(&self, quantity: Quantity) -> bool {
+        match quantity.compare(self.limit) {
+            Some(Ordering::Equal) => self.inclusive,
+            Some(order) => order != self.beyond,
+            None => false,
+        }
+    }
+}
+
 impl ObjectRule {
     /// The rule for the field of that name, if it has one of its own.
     #[inline]
@@ -180,6 +198,13 @@ impl Sizes {
 
     pub(super) fn allow(self, count: usize) -> bool {
         (self.min..=self.max).contains(&(count as u64))
+    }
+
+    /// Whether a text has an allowed number of characters; one of few bytes needs no counting.
+    pub(super) fn allow_text(self, text: &str) -> bool {
+        let may_be_short = (text.len() as u64) < self.min.saturating_mul(4);
+        let may_be_long = text.len() as u64 > self.max;
+        (!may_be_short && !may_be_long) || self.allow(text.chars().count())
     }
 
     fn is_any(self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::plan::{ArrayRule, Kinds, List, More, ObjectRule, Plan, RuleId, Sizes};
+use super::plan::{ArrayRule, Kinds, List, More, ObjectRule, Plan, RuleId};
 use super::same::{Quantity, all_differ, same, steps_to_read};
 use crate::canon::{Kind, Node};
 
@@ -38,7 +38,9 @@ impl Walk<'_> {
         let of_its_kind = match kind {
             Kind::Object => more.object.as_ref().is_none_or(|rule| self.object_holds(rule, node)),
             Kind::Array => more.array.as_ref().is_none_or(|rule| self.array_holds(rule, node)),
-            Kind::String => more.length.is_none_or(|sizes| length_holds(sizes, node)),
+            Kind::String => more
+                .length
+                .is_none_or(|sizes| node.as_str().is_none_or(|text| sizes.allow_text(&text))),
             Kind::Number => self.number_holds(more, node),
             Kind::Null | Kind::Bool(_) => true,
         };
@@ -87,12 +89,7 @@ impl Walk<'_> {
         {
             return self.cannot_tell();
         }
-        let within = more.bounds.iter().all(|bound| match quantity.compare(bound.limit) {
-            Some(std::cmp::Ordering::Equal) => bound.inclusive,
-            Some(order) => order != bound.beyond,
-            None => false,
-        });
-        within
+        more.bounds.iter().all(|bound| bound.allows(quantity))
             && match (more.multiple_of, quantity) {
                 (Some(of), Quantity::Integer(integer)) => integer % i128::from(of) == 0,
                 (Some(_), Quantity::Double(_)) | (None, _) => true,
@@ -141,12 +138,4 @@ fn kinds_of(kind: Kind, node: Node<'_>, asked: Kinds) -> Kinds {
         Kind::Array => Kinds::ARRAY,
         Kind::Object => Kinds::OBJECT,
     }
-}
-
-/// Whether a text has an allowed number of characters; one of few bytes needs no counting.
-fn length_holds(sizes: Sizes, node: Node<'_>) -> bool {
-    let Some(text) = node.as_str() else { return true };
-    let may_be_short = (text.len() as u64) < sizes.min.saturating_mul(4);
-    let may_be_long = text.len() as u64 > sizes.max;
-    (!may_be_short && !may_be_long) || sizes.allow(text.chars().count())
 }

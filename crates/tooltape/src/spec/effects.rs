@@ -1,6 +1,6 @@
 //! What a call may do to the world.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a call does to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -53,7 +53,7 @@ pub enum Reach {
 }
 
 /// How a tool's results count when a batch votes to stop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Vote {
     /// It votes: to stop with [`Stop`](crate::Stop), to go on without.

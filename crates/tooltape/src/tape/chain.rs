@@ -1,12 +1,12 @@
 //! The chain: each record's hash covers the one before it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Record, TapeError};
-use crate::canon::{Canon, Domain, Hash};
+use super::{Line, Record, TapeError};
+use crate::canon::{Domain, Hash};
 
 /// The end of a chain: what an exported head pins down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// How many records there are.
     pub len: u64,
@@ -22,30 +22,14 @@ impl Head {
 
     /// The head once this record follows.
     pub fn then(self, record: &Record) -> Result<Head, TapeError> {
-        let corrupt = |why| TapeError::Corrupt { seq: record.seq, why };
-        if record.seq != self.len {
-            return Err(corrupt(format!("record {} follows record {}", record.seq, self.len)));
-        }
-        let link = Link { previous: self.hash, record };
-        let canon = Canon::of(&link).map_err(|err| corrupt(err.to_string()))?;
-        let hash = Hash::of(Domain::Event, canon.as_str().as_bytes());
-        Ok(Head { len: self.len + 1, hash })
+        self.then_line(&Line::of(record, self.hash)?)
     }
-}
-
-#[derive(Serialize)]
-struct Link<'a> {
-    previous: Hash,
-    #[serde(flatten)]
-    record: &'a Record,
 }
 
 impl Record {
     /// The hash of what a replay compares: no run, no stamps, no durations.
     pub fn content_hash(&self) -> Result<Hash, TapeError> {
-        let canon = Canon::of(&self.event.unstamped())
-            .map_err(|err| TapeError::Corrupt { seq: self.seq, why: err.to_string() })?;
-        Ok(Hash::of(Domain::Content, canon.as_str().as_bytes()))
+        Ok(Line::of(self, Head::empty().hash)?.content())
     }
 }
 

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::call::{Call, Facts, Proposal};
+use crate::call::{Facts, Proposal};
 use crate::canon::Canon;
 use crate::fault::{Fault, TOLD_BYTES_MAX, clip, text_of};
 use crate::id::{CallNo, Name, RunId, ToolId};
-use crate::policy::Verdict;
 use crate::reply::{Redactor, Reply};
+use crate::spec::Found;
 
 /// One thing that happened in a run.
 #[derive(Clone, Debug, Serialize)]
@@ -37,6 +37,21 @@ pub enum Event {
         canon: &'static str,
         /// What the host wants kept with the run, such as where its workspace is.
         note: Option<Arc<Value>>,
+        /// The place in another run that it goes on from.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fork: Option<ForkPoint>,
+    },
+    /// The run goes on after a crash or a pause.
+    #[serde(rename = "run.resumed")]
+    RunResumed {
+        /// The calls that started and did not settle, of which nobody knew what became.
+        in_doubt: Vec<CallNo>,
+    },
+    /// The run waits for somebody, perhaps beyond the life of its process.
+    #[serde(rename = "run.paused")]
+    RunPaused {
+        /// For what.
+        why: String,
     },
     /// The user or the host said something to the model.
     #[serde(rename = "model.asked")]
@@ -77,6 +92,9 @@ pub enum Event {
         yes: bool,
         /// What the model reads where it was no.
         told: Option<String>,
+        /// The attempt that was in doubt, where the question was whether to make another.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        attempt: Option<u32>,
     },
     /// A permitted call is about to run. No effect happens without this record.
     #[serde(rename = "call.started")]
@@ -134,9 +152,32 @@ pub enum Event {
         /// The call.
         call: CallNo,
         /// The state's type.
-        name: &'static str,
+        name: Cow<'static, str>,
         /// The new value.
         value: Canon,
+    },
+    /// The call read from a store, or wrote to it.
+    #[serde(rename = "call.stored")]
+    Stored {
+        /// The call.
+        call: CallNo,
+        /// The store's name.
+        store: Name,
+        /// The key within it.
+        key: String,
+        /// Whether it wrote.
+        wrote: bool,
+        /// What was there, or is there now; nothing, where there is none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value: Option<Canon>,
+    },
+    /// A tool was asked what became of an attempt that was in doubt.
+    #[serde(rename = "call.reconciled")]
+    Reconciled {
+        /// The call.
+        call: CallNo,
+        /// What it found.
+        found: Found,
     },
     /// The call ended. There is exactly one for every proposal.
     #[serde(rename = "call.settled")]
@@ -153,8 +194,17 @@ pub enum Event {
     },
 }
 
+/// A place in another run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkPoint {
+    /// The run.
+    pub run: RunId,
+    /// How many of its records were taken over.
+    pub seq: u64,
+}
+
 /// What started a nested run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
     /// The run.
     pub run: RunId,
@@ -172,10 +222,14 @@ pub struct TurnEvent {
     pub proposals: Arc<[ProposalEvent]>,
     /// Why it stopped.
     pub stop: &'static str,
+    /// Tokens that it read.
+    pub input_tokens: u64,
+    /// Tokens that it wrote.
+    pub output_tokens: u64,
 }
 
 /// A proposal as a model made it, whatever became of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProposalEvent {
     /// The provider's id.
     pub id: Arc<str>,
@@ -212,7 +266,14 @@ impl TurnEvent {
         proposals: &[Proposal],
         stop: &'static str,
     ) -> TurnEvent {
-        TurnEvent { text, proposals: proposals.iter().map(ProposalEvent::new).collect(), stop }
+        let proposals = proposals.iter().map(ProposalEvent::new).collect();
+        TurnEvent { text, proposals, stop, input_tokens: 0, output_tokens: 0 }
+    }
+
+    /// The same turn with what it cost.
+    pub(crate) fn costing(mut self, input_tokens: u64, output_tokens: u64) -> TurnEvent {
+        (self.input_tokens, self.output_tokens) = (input_tokens, output_tokens);
+        self
     }
 }
 
@@ -243,8 +304,11 @@ impl Event {
         match self {
             Event::Started { call, attempt, .. } => Some(Key::Started(*call, *attempt)),
             Event::Settled(reply) => Some(Key::Settled(reply.call)),
-            Event::Answered { call, .. } => Some(Key::Answered(*call)),
-            Event::RunStarted { .. }
+            Event::Answered { call, attempt: None, .. } => Some(Key::Answered(*call)),
+            Event::Answered { attempt: Some(_), .. }
+            | Event::RunStarted { .. }
+            | Event::RunResumed { .. }
+            | Event::RunPaused { .. }
             | Event::Asked { .. }
             | Event::Turn(_)
             | Event::Tools { .. }
@@ -255,7 +319,34 @@ impl Event {
             | Event::Progress { .. }
             | Event::Emitted { .. }
             | Event::State { .. }
+            | Event::Stored { .. }
+            | Event::Reconciled { .. }
             | Event::RunEnded { .. } => None,
+        }
+    }
+
+    /// What kind of event it is, as its record says it: `call.started`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Event::RunStarted { .. } => "run.started",
+            Event::RunResumed { .. } => "run.resumed",
+            Event::RunPaused { .. } => "run.paused",
+            Event::Asked { .. } => "model.asked",
+            Event::Turn(_) => "model.turn",
+            Event::Tools { .. } => "run.tools",
+            Event::Proposed(_) => "call.proposed",
+            Event::Judged { .. } => "call.judged",
+            Event::Answered { .. } => "call.answered",
+            Event::Started { .. } => "call.started",
+            Event::Retried { .. } => "call.retried",
+            Event::Abandoned { .. } => "call.abandoned",
+            Event::Progress { .. } => "call.progress",
+            Event::Emitted { .. } => "call.emitted",
+            Event::State { .. } => "call.state",
+            Event::Stored { .. } => "call.stored",
+            Event::Reconciled { .. } => "call.reconciled",
+            Event::Settled(_) => "call.settled",
+            Event::RunEnded { .. } => "run.ended",
         }
     }
 
@@ -268,38 +359,19 @@ impl Event {
             | Event::Abandoned { call, .. }
             | Event::Progress { call, .. }
             | Event::Emitted { call, .. }
-            | Event::State { call, .. } => Some(*call),
+            | Event::State { call, .. }
+            | Event::Stored { call, .. }
+            | Event::Reconciled { call, .. } => Some(*call),
             Event::Proposed(facts) | Event::Judged { facts, .. } => Some(facts.call),
             Event::Settled(reply) => Some(reply.call),
             Event::RunStarted { .. }
+            | Event::RunResumed { .. }
+            | Event::RunPaused { .. }
             | Event::Asked { .. }
             | Event::Turn(_)
             | Event::Tools { .. }
             | Event::RunEnded { .. } => None,
         }
-    }
-
-    /// The event without stamps and durations, which is what a replay compares.
-    pub(crate) fn unstamped(&self) -> Event {
-        let mut event = self.clone();
-        match &mut event {
-            Event::Settled(reply) => *reply = reply.unstamped(),
-            Event::Started { clock_us, .. } => *clock_us = None,
-            Event::Retried { pause_ms, .. } => *pause_ms = 0,
-            Event::RunStarted { parent, .. } => *parent = None,
-            Event::Asked { .. }
-            | Event::Turn(_)
-            | Event::Tools { .. }
-            | Event::Proposed(_)
-            | Event::Judged { .. }
-            | Event::Answered { .. }
-            | Event::Abandoned { .. }
-            | Event::Progress { .. }
-            | Event::Emitted { .. }
-            | Event::State { .. }
-            | Event::RunEnded { .. } => {}
-        }
-        event
     }
 
     pub(crate) fn retried(
@@ -314,19 +386,6 @@ impl Event {
         let message = clip(message, TOLD_BYTES_MAX);
         let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         Event::Retried { call, attempt, code, message, pause_ms }
-    }
-
-    #[inline]
-    pub(crate) fn judged(call: &Call, verdict: &Verdict) -> Event {
-        Event::Judged {
-            facts: call.facts().clone(),
-            verdict: match verdict {
-                Verdict::Allow { .. } => "allow",
-                Verdict::Ask { .. } => "ask",
-                Verdict::Deny { .. } => "deny",
-            },
-            rule: verdict.rule().clone(),
-        }
     }
 }
 
@@ -359,10 +418,16 @@ fn judged<S: Serializer>(
     fields.end()
 }
 
+/// The version of events that this library writes. It reads this one and all before it.
+pub const EVENT_VERSION: u32 = 1;
+
 /// An event at its place in a run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Record {
+    /// The version of its form.
+    #[serde(rename = "v")]
+    pub version: u32,
     /// Its place, counted from 0.
     pub seq: u64,
     /// The run.
@@ -375,8 +440,16 @@ pub struct Record {
 }
 
 impl Record {
+    /// How a call ended, where the record says so.
+    pub(crate) fn settled(&self) -> Option<&Reply> {
+        match &self.event {
+            Event::Settled(reply) => Some(reply),
+            _ => None,
+        }
+    }
+
     /// An event at its place. For implementations of a tape.
     pub fn new(run: RunId, seq: u64, at_us: u64, event: Event) -> Record {
-        Record { seq, run, at_us, event }
+        Record { version: EVENT_VERSION, seq, run, at_us, event }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use super::{Ack, Append, Event, Head, Key, READ_RECORDS_MAX, Record, Tape, TapeError};
+use super::{Ack, Append, Event, Head, Key, Line, READ_RECORDS_MAX, Record, Tape, TapeError};
 use crate::id::{CallNo, RunId};
 use crate::sync::{Mutex, MutexGuard};
 use crate::tool::BoxFuture;
@@ -22,7 +22,41 @@ use crate::tool::BoxFuture;
 /// # });
 /// ```
 #[derive(Clone, Default)]
-pub struct MemoryTape(Arc<Mutex<BTreeMap<RunId, Reel>>>);
+pub struct MemoryTape(Arc<Mutex<Reels>>);
+
+/// The reels of all runs.
+#[derive(Default)]
+struct Reels {
+    places: BTreeMap<RunId, usize>,
+    reels: Vec<Reel>,
+    /// The run that was appended to last, and its place: most appends go there again.
+    last: Option<(RunId, usize)>,
+}
+
+impl Reels {
+    fn get(&self, run: RunId) -> Option<&Reel> {
+        self.places.get(&run).map(|at| &self.reels[*at])
+    }
+
+    #[inline]
+    fn get_or_insert(&mut self, run: RunId) -> &mut Reel {
+        let at = match self.last {
+            Some((last, at)) if last == run => at,
+            Some(_) | None => self.place(run),
+        };
+        &mut self.reels[at]
+    }
+
+    #[inline(never)]
+    fn place(&mut self, run: RunId) -> usize {
+        let at = *self.places.entry(run).or_insert(self.reels.len());
+        if at == self.reels.len() {
+            self.reels.push(Reel::default());
+        }
+        self.last = Some((run, at));
+        at
+    }
+}
 
 #[derive(Default)]
 struct Reel {
@@ -43,18 +77,27 @@ const BLOCK_EVENTS: (usize, usize) = (16, 4_096);
 impl MemoryTape {
     /// All records of a run.
     pub fn records(&self, run: RunId) -> Vec<Record> {
-        self.reels().get(&run).into_iter().flat_map(|reel| reel.records(run, 0)).collect()
+        self.reels().get(run).into_iter().flat_map(|reel| reel.records(run, 0)).collect()
     }
 
     /// The runs that have records, in the order of their ids.
     pub fn runs(&self) -> Vec<RunId> {
-        self.reels().keys().copied().collect()
+        self.reels().places.keys().copied().collect()
+    }
+
+    /// The lines of a run, with their hashes.
+    pub fn lines(&self, run: RunId) -> Result<Vec<Line>, TapeError> {
+        let mut previous = Head::empty().hash;
+        let records = self.records(run);
+        let line = |record: &Record| Line::of(record, previous).inspect(|it| previous = it.hash());
+        records.iter().map(line).collect()
     }
 
     /// The head of a run. The chain is computed here, as far as it was not before.
     pub fn head(&self, run: RunId) -> Result<Head, TapeError> {
         let mut reels = self.reels();
-        let Some(reel) = reels.get_mut(&run) else { return Ok(Head::empty()) };
+        let Some(at) = reels.places.get(&run).copied() else { return Ok(Head::empty()) };
+        let reel = &mut reels.reels[at];
         let head = reel.head.unwrap_or_else(Head::empty);
         let new = reel.records(run, head.len);
         let head = new.into_iter().try_fold(head, |head, record| head.then(&record))?;
@@ -62,7 +105,7 @@ impl MemoryTape {
         Ok(head)
     }
 
-    fn reels(&self) -> MutexGuard<'_, BTreeMap<RunId, Reel>> {
+    fn reels(&self) -> MutexGuard<'_, Reels> {
         // Each append is checked before anything is changed, so a panic leaves no half of one.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -70,7 +113,7 @@ impl MemoryTape {
 
 impl Reel {
     fn records(&self, run: RunId, from: u64) -> impl Iterator<Item = Record> {
-        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let from = usize::try_from(from).unwrap_or(usize::MAX).min(self.len);
         let mut append = self.stamps.partition_point(|(first, _)| *first <= from).saturating_sub(1);
         (from..).zip(self.blocks.iter().flatten().skip(from)).map(move |(seq, event)| {
             append += usize::from(self.stamps.get(append + 1).is_some_and(|next| next.0 == seq));
@@ -116,21 +159,21 @@ impl Reel {
 ///
 /// Most calls start and end in the order of their numbers, so that most keys go to the end.
 #[derive(Default)]
-struct Taken([Vec<(CallNo, u32)>; 3]);
+pub(super) struct Taken([Vec<(CallNo, u32)>; 3]);
 
 impl Taken {
     /// Takes a key; false if it was taken already.
-    fn take(&mut self, key: Key) -> bool {
+    pub(super) fn take(&mut self, key: Key) -> bool {
         let (list, key) = place(key);
         let list = &mut self.0[list];
-        let at = match list.last() {
-            Some(last) if key <= *last => list.binary_search(&key),
-            Some(_) | None => Err(list.len()),
-        };
-        at.map_err(|at| list.insert(at, key)).is_err()
+        if list.last().is_none_or(|last| *last < key) {
+            list.push(key);
+            return true;
+        }
+        list.binary_search(&key).map_err(|at| list.insert(at, key)).is_err()
     }
 
-    fn give_back(&mut self, key: Key) {
+    pub(super) fn give_back(&mut self, key: Key) {
         let (list, key) = place(key);
         self.0[list].retain(|taken| *taken != key);
     }
@@ -147,7 +190,7 @@ fn place(key: Key) -> (usize, (CallNo, u32)) {
 
 impl Tape for MemoryTape {
     fn append(&self, append: Append<'_>) -> Ack {
-        Ack::Now(self.reels().entry(append.run).or_default().append(append))
+        Ack::Now(self.reels().get_or_insert(append.run).append(append))
     }
 
     fn read(
@@ -157,7 +200,7 @@ impl Tape for MemoryTape {
         most: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, TapeError>> {
         let reels = self.reels();
-        let records = reels.get(&run).into_iter().flat_map(|reel| reel.records(run, from));
+        let records = reels.get(run).into_iter().flat_map(|reel| reel.records(run, from));
         let records = records.take(most.min(READ_RECORDS_MAX)).collect();
         Box::pin(async move { Ok(records) })
     }

@@ -3,11 +3,12 @@
 use std::sync::{Arc, PoisonError};
 
 use super::subscribe::Subscribers;
-use super::{Ack, Append, Backlog, Event, Subscription, Tape};
+use super::{Ack, Append, Backlog, Event, Subscription, Tape, TapeError};
 use crate::fault::clip;
 use crate::grant::{Clock, Note, PROGRESS_BYTES_MAX, Witness};
 use crate::id::{CallNo, RunId};
 use crate::sync::{Mutex, MutexGuard};
+use crate::tool::BoxFuture;
 
 /// Appends a run's events in one order, each at its place.
 pub(crate) struct Recorder {
@@ -16,74 +17,131 @@ pub(crate) struct Recorder {
     clock: Clock,
     /// What goes before the first event.
     opening: Event,
-    state: Mutex<State>,
+    pen: Mutex<Pen>,
 }
 
-struct State {
+/// What whoever writes holds.
+#[derive(Default)]
+struct Pen {
     /// How many records the run has.
     len: u64,
+    /// Where events are listed for the tape; empty in between.
+    events: Vec<Event>,
     subscribers: Subscribers,
+    /// Whether the tape ever refused something.
+    refused: bool,
 }
 
 impl Recorder {
     pub(crate) fn new(tape: Arc<dyn Tape>, run: RunId, clock: Clock, opening: Event) -> Recorder {
-        let state = Mutex::new(State { len: 0, subscribers: Subscribers::default() });
-        Recorder { tape, run, clock, opening, state }
+        Recorder { tape, run, clock, opening, pen: Mutex::default() }
+    }
+
+    /// The same, for a run that has so many records.
+    pub(crate) fn after(self, len: u64) -> Recorder {
+        self.pen().len = len;
+        self
     }
 
     /// Shows what is appended from now on to somebody.
     pub(crate) fn subscribe(&self, backlog: Backlog) -> Subscription {
-        self.state().subscribers.add(backlog)
+        self.pen().subscribers.add(backlog)
     }
 
-    /// Appends events, and says when. None are left unless the tape refused them.
+    /// Whether the tape ever refused something.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.pen().refused
+    }
+
+    /// Appends an event that happens now.
+    pub(crate) fn append(&self, event: Event) -> Ack {
+        match self.append_at(self.clock.unix_us(), |events| events.push(event)) {
+            Ok(Accepted::Now) => Ack::Now(Ok(())),
+            Ok(Accepted::Later(durable)) => Ack::Later(durable),
+            Err(refused) => Ack::Now(Err(refused.err)),
+        }
+    }
+
+    /// Appends the events that `list` lists, which happened at this moment.
     #[inline]
-    pub(crate) fn append(&self, events: &mut Vec<Event>) -> (u64, Ack) {
-        let at_us = self.clock.unix_us();
-        (at_us, self.append_at(at_us, events))
-    }
-
-    /// Appends events that happened at this moment.
-    pub(crate) fn append_at(&self, at_us: u64, events: &mut Vec<Event>) -> Ack {
+    pub(crate) fn append_at(
+        &self,
+        at_us: u64,
+        list: impl FnOnce(&mut Vec<Event>),
+    ) -> Result<Accepted, Box<Refused>> {
         // Held while the tape accepts the events, never while they become durable.
-        let mut state = self.state();
-        let after = state.len;
-        if after == 0 {
-            events.insert(0, self.opening.clone());
+        let mut pen = self.pen();
+        let Pen { len, events, subscribers, refused } = &mut *pen;
+        // A tape that panicked may have left some.
+        events.clear();
+        if *len == 0 {
+            events.push(self.opening.clone());
         }
-        let len = after + events.len() as u64;
-        let copy = state.subscribers.copy(events);
-        let ack = self.tape.append(Append::new(self.run, after, at_us, events));
-        match &ack {
-            // What happened is told with what happens next; what was to start did not, and the
-            // run opens with whatever is the first to be taken.
-            Ack::Now(Err(_)) => events.retain(|event| match event {
-                Event::RunStarted { .. } | Event::Started { .. } => false,
-                Event::Asked { .. }
-                | Event::Turn(_)
-                | Event::Tools { .. }
-                | Event::Proposed(_)
-                | Event::Judged { .. }
-                | Event::Answered { .. }
-                | Event::Retried { .. }
-                | Event::Abandoned { .. }
-                | Event::Progress { .. }
-                | Event::Emitted { .. }
-                | Event::State { .. }
-                | Event::Settled(_)
-                | Event::RunEnded { .. } => true,
-            }),
-            Ack::Now(Ok(())) | Ack::Later(_) => {
-                state.len = len;
-                state.subscribers.show(self.run, after, at_us, copy);
-                events.clear();
+        list(events);
+        let (after, longer) = (*len, *len + events.len() as u64);
+        let copy = (!subscribers.is_empty()).then(|| events.clone());
+        let accepted = match self.tape.append(Append::new(self.run, after, at_us, events)) {
+            Ack::Now(Ok(())) => Accepted::Now,
+            Ack::Later(durable) => Accepted::Later(durable),
+            Ack::Now(Err(err)) => {
+                *refused = true;
+                return Err(Refused::new(err, events));
             }
+        };
+        *len = longer;
+        if let Some(copy) = copy {
+            subscribers.show(self.run, after, at_us, copy);
         }
-        ack
+        Ok(accepted)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    fn pen(&self) -> MutexGuard<'_, Pen> {
+        self.pen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Events that the tape took.
+pub(crate) enum Accepted {
+    /// They are durable.
+    Now,
+    /// The future says when they are.
+    Later(BoxFuture<'static, Result<(), TapeError>>),
+}
+
+/// Events that the tape did not take.
+pub(crate) struct Refused {
+    pub(crate) err: TapeError,
+    /// What happened all the same, and is told with what happens next: what was to start did not,
+    /// and the run opens with whatever is the first to be taken.
+    pub(crate) happened: Vec<Event>,
+}
+
+impl Refused {
+    #[cold]
+    fn new(err: TapeError, events: &mut Vec<Event>) -> Box<Refused> {
+        let happened = events.drain(..).filter(|event| match event {
+            Event::RunStarted { .. } | Event::Started { .. } => false,
+            Event::Asked { .. }
+            | Event::Turn(_)
+            | Event::Tools { .. }
+            | Event::Proposed(_)
+            | Event::Judged { .. }
+            | Event::Answered { .. }
+            | Event::Retried { .. }
+            | Event::Abandoned { .. }
+            | Event::Progress { .. }
+            | Event::Emitted { .. }
+            | Event::State { .. }
+            | Event::RunResumed { .. }
+            | Event::RunPaused { .. }
+            | Event::Stored { .. }
+            | Event::Reconciled { .. }
+            | Event::Settled(_)
+            | Event::RunEnded { .. } => true,
+        });
+        let happened = happened.collect();
+        Box::new(Refused { err, happened })
     }
 }
 
@@ -92,10 +150,12 @@ impl Witness for Recorder {
         let event = match note {
             Note::Progress(text) => Event::Progress { call, text: clip(text, PROGRESS_BYTES_MAX) },
             Note::Emitted { name, value } => Event::Emitted { call, name, value },
-            Note::State { name, value } => Event::State { call, name, value },
+            Note::State { name, value } => Event::State { call, name: name.into(), value },
+            Note::Stored { store, key, wrote, value } => {
+                Event::Stored { call, store, key, wrote, value }
+            }
             Note::Abandoned { attempt } => Event::Abandoned { call, attempt },
         };
-        let (_, ack) = self.append(&mut vec![event]);
-        ack.accepted().is_ok()
+        self.append(event).accepted().is_ok()
     }
 }

@@ -112,9 +112,10 @@ impl Subscribers {
         Subscription(feed)
     }
 
-    /// What must be kept of events that a tape is about to take: nothing, where nobody watches.
-    pub(super) fn copy(&self, events: &[Event]) -> Vec<Event> {
-        if self.0.is_empty() { Vec::new() } else { events.to_vec() }
+    /// Whether nobody watches.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Shows everybody what the tape took.
@@ -256,7 +257,13 @@ fn weight(event: &Event) -> usize {
             usize::try_from(reply.bytes()).unwrap_or(usize::MAX).saturating_add(value)
         }
         Event::RunEnded { answer, .. } => answer.as_ref().map_or(0, |answer| answer.len()),
+        Event::Stored { key, value, .. } => {
+            key.len() + value.as_ref().map_or(0, |value| value.as_str().len())
+        }
+        Event::RunPaused { why } => why.len(),
         Event::RunStarted { .. }
+        | Event::RunResumed { .. }
+        | Event::Reconciled { .. }
         | Event::Tools { .. }
         | Event::Answered { .. }
         | Event::Started { .. }

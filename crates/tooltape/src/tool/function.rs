@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Args, BoxFuture, IntoResult, Output, Tool};
-use crate::canon::Canon;
+use crate::canon::{Canon, Flat};
 use crate::fault::{Repair, ToolError};
 use crate::grant::{Grant, Grants, Need, Vigil, Work};
 use crate::place;
@@ -86,7 +86,7 @@ pub(super) fn described<I: Input>(mut spec: Spec, needs: Vec<Need>, errors: Erro
     spec.input = schema_of::<I>();
     spec.needs.extend(needs);
     spec.errors = errors;
-    spec.hooks.read = Some(Arc::new(read::<I>));
+    spec.hooks.reading(Arc::new(read::<I>), read_flat::<I>);
     spec
 }
 
@@ -104,6 +104,12 @@ fn read<I: Input>(canon: &Canon) -> Result<Typed, Repair> {
     let input = I::deserialize(&mut deserializer).map_err(|_| unreadable::<I>(canon))?;
     input.check().map_err(|why| Repair::new("args.refused", why))?;
     Ok(Box::new(input))
+}
+
+fn read_flat<I: Input>(flat: &Flat<'_>) -> Option<Typed> {
+    let input: I = flat.typed()?;
+    input.check().ok()?;
+    Some(Box::new(input))
 }
 
 fn unreadable<I: Input>(canon: &Canon) -> Repair {

@@ -23,6 +23,10 @@ pub struct Registered {
     /// What computes a call's footprint: the host's word, or else the tool's.
     touches: Option<FootprintOf>,
     promoted: bool,
+    effects: Effects,
+    /// Whether it is a pure function of its arguments and nothing else.
+    silent: bool,
+    recursive: bool,
 }
 
 impl Registered {
@@ -44,8 +48,20 @@ impl Registered {
         }
         let definition = definition(spec)
             .map_err(|source| RegisterError::Definition { tool: id.clone(), source })?;
-        let touches = spec.hooks.footprint.clone();
-        Ok(Registered { id, definition, input, output, touches, promoted: false, tool })
+        let (touches, effects) = (spec.hooks.footprint.clone(), spec.effects.clone());
+        let (silent, recursive, promoted) = (spec.is_silent(), spec.is_recursive(), false);
+        Ok(Registered {
+            id,
+            definition,
+            input,
+            output,
+            touches,
+            promoted,
+            effects,
+            silent,
+            recursive,
+            tool,
+        })
     }
 
     /// The same tool, whose footprint the host computes.
@@ -77,8 +93,27 @@ impl Registered {
     }
 
     /// What the tool says about itself.
+    #[inline]
     pub fn spec(&self) -> &Spec {
         self.tool.spec()
+    }
+
+    /// What a call may do.
+    #[inline]
+    pub(crate) fn effects(&self) -> &Effects {
+        &self.effects
+    }
+
+    /// Whether it is a pure function of its arguments and nothing else.
+    #[inline]
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent
+    }
+
+    /// Whether a call runs a child run.
+    #[inline]
+    pub(crate) fn is_recursive(&self) -> bool {
+        self.recursive
     }
 
     /// Its checked name and version.
@@ -116,8 +151,9 @@ impl Registered {
     /// A tool that is `Pure` touches nothing. One that is `Read` and says what it writes cannot be
     /// right about both, so it counts as a write of everything. A hook that panics fails its call,
     /// before anything was executed.
+    #[inline]
     pub fn footprint(&self, args: &Canon, typed: Option<&Typed>) -> Result<Footprint, ToolError> {
-        let access = self.spec().effects.access;
+        let access = self.effects.access;
         let hook = match &self.touches {
             Some(hook) if access != Access::Pure => hook,
             Some(_) | None => return Ok(Footprint::everything(access)),
@@ -167,7 +203,7 @@ fn definition(spec: &Spec) -> Result<Hash, Uncanonical> {
         bounds: &spec.bounds,
         retry: &spec.retry,
     })?;
-    Ok(Hash::of(Domain::Definition, canon.as_str().as_bytes()))
+    Ok(Hash::of(Domain::Definition, canon.as_bytes()))
 }
 
 /// Why a tool was refused at registration.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Offer, Repairs, repair};
 use crate::call::{Arguments, Proposal, RepairStep, Resolved};
-use crate::canon::{Canon, Doc, Kind, Limits};
+use crate::canon::{Canon, Doc, Flat, Kind, Limits};
 use crate::fault::{Repair, clip};
 use crate::schema::nearest;
 use crate::spec::Access;
@@ -21,7 +21,7 @@ pub(crate) struct Reading {
     pub(crate) repairs: Repairs,
 }
 
-#[inline]
+/// A call, or what the model must mend.
 pub(super) fn resolve(
     offer: &Offer,
     proposal: &Proposal,
@@ -47,6 +47,32 @@ pub(super) fn resolve(
         checked => checked?,
     };
     typed(registered, args, repaired.steps())
+}
+
+/// A call of an offered tool whose arguments are a flat object and surely fit: most calls. Of all
+/// others, [`resolve`] says why not.
+#[inline]
+pub(super) fn at_once(offer: &Offer, proposal: &Proposal, reading: &Reading) -> Option<Resolved> {
+    let registered = offer.find(&proposal.name)?;
+    let Arguments::Text(text) = &proposal.arguments else { return None };
+    if !offer.shows(registered.id().name()) {
+        return None;
+    }
+    let mut flat = Flat::new();
+    flat.read(text, &reading.limits)?;
+    if !registered.input().surely_takes(&flat) {
+        return None;
+    }
+    let hooks = &registered.spec().hooks;
+    let typed = match &hooks.read {
+        Some(_) => {
+            let read = hooks.read_flat()?;
+            Some(panic::catch_unwind(AssertUnwindSafe(|| read(&flat))).ok()??)
+        }
+        None => None,
+    };
+    let (registered, args) = (registered.clone(), Canon::of_flat(&flat, text));
+    Some(Resolved { registered, args, typed, repairs: Vec::new() })
 }
 
 #[inline]

@@ -304,3 +304,30 @@ async fn what_cannot_be_paged_is_refused_with_the_way_out() {
     let cut = run.artifacts().put(b"caf\xC3".to_vec()).await.unwrap().id.to_string();
     assert!(page(&run, json!({ "artifact": cut })).await.is_error);
 }
+
+#[tokio::test]
+async fn only_what_is_old_and_no_tape_refers_to_is_thrown_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let artifacts = Artifacts::in_dir(folder.path()).unwrap();
+    let kept = artifacts.put("kept").await.unwrap();
+    let (lost, young) =
+        (artifacts.put("lost").await.unwrap(), artifacts.put("young").await.unwrap());
+    let hour = std::time::Duration::from_secs(3_600);
+    let aged = std::time::SystemTime::UNIX_EPOCH + hour;
+    for id in [kept.id, lost.id, young.id] {
+        let name = id.0.to_string();
+        let path = folder.path().join(&name[..2]).join(&name);
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(aged).unwrap();
+    }
+    // What is put again is young again.
+    artifacts.put("young").await.unwrap();
+    let referred = [kept.id.0].into();
+    assert_eq!(artifacts.unreferred(&referred, aged).unwrap(), [], "nothing is older than that");
+    let later = aged + hour;
+    assert_eq!(artifacts.unreferred(&referred, later).unwrap(), [lost]);
+    assert_eq!(artifacts.sweep(&referred, later).unwrap(), [lost]);
+    assert!(artifacts.get(lost.id).await.is_err());
+    assert_eq!(*artifacts.get(kept.id).await.unwrap(), b"kept");
+    assert_eq!(*artifacts.get(young.id).await.unwrap(), b"young");
+}

@@ -1,7 +1,9 @@
 //! Our own implementations of the seams keep the promises that the public suites check.
 
-use tooltape::testing::{Spy, perform_conforms, policy_conforms, tape_conforms, tool_conforms};
-use tooltape::{Access, Call, Live, MemoryTape, Rules, Verdict, builtin};
+use tooltape::testing::{
+    Spy, durable_tape_conforms, perform_conforms, policy_conforms, tape_conforms, tool_conforms,
+};
+use tooltape::{Access, Call, Live, MemoryTape, Rules, SqliteTape, Verdict, builtin};
 
 #[tokio::test]
 async fn our_tools_conform() {
@@ -29,4 +31,12 @@ async fn our_performers_conform() {
 #[tokio::test]
 async fn our_tapes_conform() {
     tape_conforms(MemoryTape::default).await;
+    let folder = tempfile::tempdir().unwrap();
+    let open = |no| SqliteTape::open(folder.path().join(format!("{no}.db"))).unwrap();
+    durable_tape_conforms(open).await;
+    let lax = |no: usize| {
+        let path = folder.path().join(format!("{no}.lax.db"));
+        SqliteTape::options().not_durable().open(path).unwrap()
+    };
+    durable_tape_conforms(lax).await;
 }

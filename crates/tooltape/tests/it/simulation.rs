@@ -1,5 +1,6 @@
 //! Thousands of seeded batches, each a storm of its own, and the promises that hold in all of them.
 
+mod again;
 mod around;
 mod plan;
 mod verdicts;
@@ -8,13 +9,16 @@ mod world;
 use std::collections::BTreeSet;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
-use tooltape::{Backlog, Canceller, MemoryTape, Reply, Run, RunError};
+use tooltape::{Backlog, Canceller, MemoryTape, Reply, Run, RunError, RunId};
 
+use again::check_replayed;
 use around::Disk;
-use plan::{Dice, Disturbance, Plan};
+pub(crate) use plan::Dice;
+use plan::{Disturbance, Plan};
 use verdicts::{check_replies, check_seen, check_tape};
 use world::World;
 
@@ -22,6 +26,10 @@ use world::World;
 const SEEDS_DEFAULT: u64 = 20_000;
 /// The seeds among which every way to end occurs.
 const SEEDS_OF_ALL_ENDS: u64 = 500;
+/// Of so many storms, one is played again from its tape.
+const REPLAYED_ONE_IN: u64 = 2;
+/// The calls that replays of storms executed again.
+static EXECUTED_AGAIN: AtomicU64 = AtomicU64::new(0);
 /// The tests that share the seeds, so that they run side by side.
 const SHARES: u64 = 4;
 
@@ -52,7 +60,26 @@ fn play(seed: u64) -> BTreeSet<String> {
         drop(run);
         check_seen(watching, &records).await;
         world.check();
+        if seed.is_multiple_of(REPLAYED_ONE_IN) {
+            EXECUTED_AGAIN.fetch_add(check_replayed(&tape).await, Ordering::Relaxed);
+        }
         ends
+    })
+}
+
+/// Plays one seed, and gives what it left on tape.
+pub(crate) fn taped(seed: u64) -> (MemoryTape, RunId) {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.expect("a thread can have a runtime");
+    runtime.block_on(async {
+        let plan = Plan::new(&mut Dice::new(seed));
+        let (world, tape) = (Arc::new(World::default()), MemoryTape::default());
+        let disk = Disk { tape: tape.clone(), ms: plan.disk_ms };
+        let run = world::run(&plan, &world, disk);
+        let id = run.id();
+        disturbed(&run, &plan).await;
+        drop(run);
+        (tape, id)
     })
 }
 
@@ -128,6 +155,7 @@ fn storms_end_calls_in_every_way_that_there_is() {
     ];
     let missing: Vec<_> = expected.into_iter().filter(|end| !ends.contains(*end)).collect();
     assert!(missing.is_empty(), "{missing:?}");
+    assert!(EXECUTED_AGAIN.load(Ordering::Relaxed) > 0, "replays execute what is pure again");
 }
 
 #[test]

@@ -1,21 +1,22 @@
 //! How a run ended: for programs, for people, and for the exit code.
 
-use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use tooltape::{AgentError, Answered, Event, Executed, Record, RunId, Usage};
+use tooltape::{AgentError, Answered, CallNo, Executed, RunError, RunId, Usage};
 
-use crate::args::Run as RunArgs;
 use crate::exit::Exit;
 use crate::interrupt::{Cause, Waited};
+use crate::kept::Kept;
 use crate::out::{FAINT, Out, STRONG, paint};
 use crate::program::{program, quoted};
 use crate::report::Problem;
+use crate::tally::{End, Tally};
 use crate::workspace::Opened;
 
 /// How many commands to try next are shown.
-const NEXT_SHOWN: usize = 3;
+const NEXT_SHOWN: usize = 4;
 
 /// What an agent comes to.
 pub(super) type Answer = Result<Answered, AgentError>;
@@ -31,54 +32,52 @@ pub(super) struct Summary {
     calls: u64,
     errors: u64,
     usage: Usage,
-    /// Where the tape is. It is in memory, so it is nowhere.
-    tape: Option<String>,
+    /// Where the tape is.
+    tape: String,
+    /// The calls of which nobody knew what became when the run was resumed.
+    in_doubt: Vec<CallNo>,
     /// Whether a call was denied because nobody could be asked.
     #[serde(skip)]
     unasked: bool,
+    #[serde(skip)]
+    executed: Executed,
 }
 
 impl Summary {
     /// What the tape says, which is true whatever the agent came to.
-    pub(super) fn new(id: RunId, records: &[Record], waited: &Waited<Answer>) -> Summary {
-        let mut summary = Summary {
+    pub(super) fn new(id: RunId, tape: &Path, tally: Tally, cause: Option<Cause>) -> Summary {
+        let executed = tally.executed();
+        let Tally { turns, calls, errors, usage, unasked, in_doubt, end, .. } = tally;
+        let status = if cause.is_some() { "cancelled" } else { "failed" };
+        let end = end.unwrap_or_else(|| End { status, stop: "abandoned".into(), answer: None });
+        let tape = tape.display().to_string();
+        let End { status, stop, answer } = end;
+        Summary {
             id,
-            status: if waited.cause.is_some() { "cancelled" } else { "failed" },
-            stop: "abandoned".to_owned(),
-            answer: None,
-            turns: 0,
-            calls: 0,
-            errors: 0,
-            usage: waited.done.iter().flatten().next().map(|it| it.usage).unwrap_or_default(),
-            tape: None,
-            unasked: false,
-        };
-        for record in records {
-            match &record.event {
-                Event::Turn(_) => summary.turns += 1,
-                Event::Settled(reply) => {
-                    summary.calls += 1;
-                    summary.errors += u64::from(reply.is_error);
-                    summary.unasked |= reply.fault.as_ref().is_some_and(|fault| fault.unasked);
-                }
-                Event::RunEnded { status, stop, answer } => {
-                    summary.status = status;
-                    summary.stop.clone_from(stop);
-                    summary.answer.clone_from(answer);
-                }
-                _ => {}
-            }
+            status,
+            stop,
+            answer,
+            turns,
+            calls,
+            errors,
+            usage,
+            tape,
+            in_doubt,
+            unasked,
+            executed,
         }
-        summary
     }
 }
 
 /// Why the run did not end by itself, if it did not.
 pub(super) fn problem(
+    kept: &Kept,
     summary: &Summary,
-    records: &[Record],
     waited: &Waited<Answer>,
 ) -> Option<Box<Problem>> {
+    if let Some(Err(AgentError::Run(RunError::Tape(err)))) = &waited.done {
+        return Some(kept.problem(err).executed(summary.executed).run(summary.id));
+    }
     let Summary { id, status, stop, turns, .. } = summary;
     let (exit, code, hint) = match (&waited.done, waited.cause) {
         // An answer that is there already beats a late cancel.
@@ -111,57 +110,37 @@ pub(super) fn problem(
     };
     let verb = if *status == "cancelled" { "was cancelled" } else { "failed" };
     let message = format!("the run {verb} after {}: {why}", counted(*turns, "turn"));
-    Some(Problem::new(exit, code, message).hint(hint).executed(executed(records)).run(*id))
+    Some(Problem::new(exit, code, message).hint(hint).executed(summary.executed).run(*id))
 }
 
-/// Whether anything was executed in a run: unknown as soon as it is of one call.
-fn executed(records: &[Record]) -> Executed {
-    let mut running = BTreeSet::new();
-    let mut executed = Executed::NotExecuted;
-    for record in records {
-        match &record.event {
-            Event::Started { call, .. } => {
-                running.insert(*call);
-            }
-            Event::Settled(reply) => {
-                running.remove(&reply.call);
-                match (reply.executed, executed) {
-                    (Executed::Unknown, _) => executed = Executed::Unknown,
-                    (Executed::Executed, Executed::NotExecuted) => executed = Executed::Executed,
-                    (Executed::Executed | Executed::NotExecuted, _) => {}
-                }
-            }
-            _ => {}
-        }
-    }
-    if running.is_empty() { executed } else { Executed::Unknown }
-}
-
-/// Says how it went, and what to try next.
-pub(super) fn conclude(out: Out, args: &RunArgs, summary: &Summary, workspace: &Opened) {
+/// Says how it went, and what to try next; `again` is the command that says yes to what asks.
+pub(super) fn conclude(
+    out: Out,
+    summary: &Summary,
+    workspace: &Opened,
+    again: Option<&str>,
+    tape: &str,
+) {
     let (turns, calls) = (counted(summary.turns, "turn"), counted(summary.calls, "call"));
     let Summary { errors, stop, .. } = summary;
     let how = format!("ended by {stop}: {turns}, {calls}, {errors} refused or failed");
     out.say(&paint(FAINT, how));
     out.say(&paint(STRONG, "next:"));
-    let (program, what) = (program(), quoted(&args.what.display().to_string()));
+    let program = program();
+    let again = again.filter(|_| summary.unasked);
+    let again = again.map(|again| (format!("{program} {again}{tape}"), "says yes to what asks"));
     let changed = workspace.copied_from.as_ref().map(|from| {
         let from = quoted(&from.display().to_string());
         let to = quoted(&workspace.folder.display().to_string());
         (format!("diff -ru {from} {to}"), "what it changed")
     });
-    let again = |more, why| (format!("{program} run {what} {more}"), why);
-    let agreed = summary.unasked.then(|| again("--yes", "says yes to what asks"));
-    // Stdin is read once.
-    let again = (what != "-").then(|| {
-        [again("--pace 500ms", "slowly; Ctrl-C stops it"), again("--jsonl", "every event")]
-    });
+    let about = |command: &str, why| (format!("{program} {command} last{tape}"), why);
     let always = [
-        (format!("{program} tools list"), "the tools it had"),
-        (format!("{program} tools lint"), "what they leave undeclared"),
-        (format!("{program} config explain"), "what holds here, and why"),
+        about("show", "what happened"),
+        about("replay", "the same again, without effects"),
+        about("verify", "that nobody altered it"),
     ];
-    let next = changed.into_iter().chain(agreed).chain(again.into_iter().flatten()).chain(always);
+    let next = again.into_iter().chain(changed).chain(always);
     for (command, why) in next.take(NEXT_SHOWN) {
         out.say(&format!("  {command}  {}", paint(FAINT, format!("# {why}"))));
     }

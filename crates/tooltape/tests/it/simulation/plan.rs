@@ -9,10 +9,10 @@ const CALLS_MAX: usize = 200;
 const DEPTH_MAX: usize = 5;
 
 /// Numbers that a seed decides.
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Dice {
+    pub(crate) fn new(seed: u64) -> Dice {
         Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
     }
 
@@ -24,16 +24,16 @@ impl Dice {
     }
 
     /// A number below `most`.
-    pub(super) fn below(&mut self, most: u64) -> u64 {
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
         self.roll() % most
     }
 
     /// True once in so many times.
-    pub(super) fn once_in(&mut self, times: u64) -> bool {
+    pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(crate) fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }
 }

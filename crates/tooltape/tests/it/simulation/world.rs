@@ -1,6 +1,6 @@
 //! The tools of a storm, and the world that watches who runs beside whom.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tooltape::layer::{Timeout, only};
 use tooltape::{
-    Access, Answer, Args, Bound, Bounds, BoxFuture, Call, Canon, Claim, Effects, Executed,
-    Footprint, FootprintOf, Grants, Output, Progress, Random, Repeat, Retry, Run, RunLimits, Spawn,
-    Spec, Tool, ToolError, Toolbox, Verdict,
+    Access, Answer, Args, Bound, Bounds, BoxFuture, Call, Canon, Claim, Determinism, Effects,
+    Executed, Footprint, FootprintOf, Grants, Output, Progress, Random, Repeat, Retry, Run,
+    RunLimits, Spawn, Spec, Tool, ToolError, Toolbox, Verdict,
 };
 
 use super::around::{Disk, hold};
@@ -28,6 +28,8 @@ pub(super) struct World {
     wrongs: Mutex<Vec<String>>,
     /// What every attempt that reached its tool did, by the batch and the place of its call.
     did: Mutex<BTreeMap<(u64, u64), Vec<Executed>>>,
+    /// The tools that were ever reached.
+    reached: Mutex<BTreeSet<&'static str>>,
 }
 
 struct Runner {
@@ -41,6 +43,11 @@ struct Runner {
 impl World {
     pub(super) fn running(&self) -> usize {
         self.running.lock().unwrap().len()
+    }
+
+    /// The tools that were ever reached.
+    pub(super) fn reached(&self) -> BTreeSet<&'static str> {
+        self.reached.lock().unwrap().clone()
     }
 
     pub(super) fn check(&self) {
@@ -58,6 +65,7 @@ impl World {
 
     /// Somebody starts to run: is it allowed beside those who do?
     fn enter(self: &Arc<World>, kind: &Kind, args: &Value) -> Inside {
+        self.reached.lock().unwrap().insert(kind.name);
         let mut running = self.running.lock().unwrap();
         let token = running.iter().map(|it| it.token).max().unwrap_or(0) + 1;
         let (batch, at) = key(args);
@@ -220,7 +228,10 @@ fn tools(world: &Arc<World>) -> Vec<Arc<dyn Tool>> {
         Arc::new(Actor { kind, spec, world: world.clone() }) as Arc<dyn Tool>
     };
     vec![
-        tool("pure", Access::Pure, false, |spec| spec.effects = Effects::pure()),
+        tool("pure", Access::Pure, false, |spec| {
+            spec.effects = Effects::pure();
+            spec.effects.determinism = Determinism::Deterministic;
+        }),
         tool("read", Access::Read, false, |_| {}),
         tool("look", Access::Read, true, |_| {}),
         tool("write", Access::Write, false, |_| {}),
@@ -239,10 +250,25 @@ fn tools(world: &Arc<World>) -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// The run of a storm.
-pub(super) fn run(plan: &Plan, world: &Arc<World>, tape: Disk) -> Run {
+/// The tools of a storm.
+pub(super) fn toolbox(world: &Arc<World>) -> Toolbox {
     let mut toolbox = Toolbox::new(tools(world)).expect("the names differ");
     toolbox.promote("promoted").expect("it is there");
+    toolbox
+}
+
+/// The policy of a storm.
+pub(super) fn judge(call: &Call) -> Verdict {
+    match call.args().to_value()["rule"].as_str() {
+        Some("deny") => Verdict::deny("planted", "planted"),
+        Some("ask") => Verdict::ask("planted"),
+        Some(_) | None => Verdict::allow("planted"),
+    }
+}
+
+/// The run of a storm.
+pub(super) fn run(plan: &Plan, world: &Arc<World>, tape: Disk) -> Run {
+    let toolbox = toolbox(world);
     let mut limits = RunLimits::default();
     limits.concurrency = plan.concurrency;
     limits.mutations = plan.mutations;
@@ -254,11 +280,7 @@ pub(super) fn run(plan: &Plan, world: &Arc<World>, tape: Disk) -> Run {
         .tape(tape)
         .limits(limits)
         .random(Random::seeded(plan.random))
-        .policy(|call: &Call| match call.args().to_value()["rule"].as_str() {
-            Some("deny") => Verdict::deny("planted", "planted"),
-            Some("ask") => Verdict::ask("planted"),
-            Some(_) | None => Verdict::allow("planted"),
-        })
+        .policy(judge)
         .approver(|pending| {
             let args = pending.call().args().to_value();
             let wait = Duration::from_millis(number(&args["wait"]));

@@ -33,10 +33,11 @@ pub(super) const SHARED: [&str; 8] =
     ["Mutex", "MutexGuard", "RwLock", "OnceLock", "Condvar", "Barrier", "Once", "atomic"];
 
 /// What the core may reach only through a grant: the environment, the clock, randomness.
-pub(super) const AMBIENT: [&str; 8] = [
+pub(super) const AMBIENT: [&str; 9] = [
     "std::env",
     "env::var",
-    "SystemTime",
+    "SystemTime::now",
+    "UNIX_EPOCH.elapsed",
     "Instant::now",
     "getrandom",
     "rand::",

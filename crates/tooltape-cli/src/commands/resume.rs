@@ -1,0 +1,258 @@
+//! `tooltape resume`.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use tooltape::{
+    CallNo, Event, FaultKind, Record, Reply, ResumeError, Run, RunError, RunId, RunStatus,
+    RunSummary, RunsQuery, Script,
+};
+
+use super::Context;
+use super::replay::{layers_of, origin};
+use super::run::{First, ScriptFile, Stage, introduce, script, script_file, script_stdin};
+use super::runs;
+use crate::args::Resume;
+use crate::config::Layers;
+use crate::escape;
+use crate::exit::Exit;
+use crate::host::ungranted;
+use crate::interrupt::over;
+use crate::kept::{Kept, Location};
+use crate::origin::Origin;
+use crate::out::Format;
+use crate::report::{Problem, Result};
+use crate::tally::Tally;
+use crate::workspace::{Opened, open_folder};
+
+/// How many runs that could be meant are listed.
+const CHOICES_MAX: usize = 9;
+
+/// What a recorded run was played with.
+pub(super) struct Played {
+    pub(super) layers: Layers,
+    /// Nothing, where there was no agent.
+    pub(super) script: Option<Script>,
+}
+
+impl Played {
+    /// Finds the configuration and the script that a run names; `named` is another script.
+    pub(super) fn find(
+        context: &Context<'_>,
+        origin: &Origin,
+        records: &[Record],
+        named: Option<&Path>,
+    ) -> Result<Played> {
+        let gone = origin.config.as_deref().filter(|config| !Path::new(config).exists());
+        if let Some(config) = gone {
+            // Another configuration would let the run do what it was never allowed to.
+            let message = format!("its configuration `{}` is gone", escape::line(config));
+            return Err(Problem::new(Exit::Failed, "config.gone", message)
+                .hint("put it back; `tooltape show RUN` and `tooltape replay RUN` need it not"));
+        }
+        let layers = layers_of(context, records)?;
+        let is_agent = records.iter().any(|record| matches!(record.event, Event::Asked { .. }));
+        let script = match is_agent {
+            true => Some(script(&layers, named_script(named, origin)?)?.0),
+            false => None,
+        };
+        Ok(Played { layers, script })
+    }
+}
+
+/// Goes on with a run that crashed or was paused.
+pub(super) async fn resume(context: &Context<'_>, args: &Resume) -> Result<Exit> {
+    let id = meant(context, &context.location()?, args.run.as_deref())?;
+    let kept = context.location()?.open(context.out)?;
+    check_own(&kept.summary(id)?)?;
+    let (records, broken) = kept.records(id);
+    if let Some(problem) = broken {
+        return Err(problem);
+    }
+    let again = again(&records, &args.again).map_err(|problem| problem.run(id))?;
+    let origin = origin(&records);
+    let Played { layers, script } =
+        Played::find(context, &origin, &records, args.script.as_deref())?;
+    let workspace = workspace(&origin)?;
+    let prepared = context.host.prepare_in(&layers, &workspace)?;
+    let run = prepared.run.grant(kept.artifacts()?);
+    let stage = Stage { again, ..Stage::new(context, &args.how, kept, id).await };
+    let run = stage.dress(run, prepared.policy);
+    stage.tape.recall(&records);
+    let turns = stage.tape.tally().turns;
+    introduce(context, id, &workspace);
+    let run = run.resume(id).await.map_err(|err| refused(&stage.kept, id, &err))?;
+    match script {
+        Some(script) => {
+            // The turns that it took are on the tape, and are not taken again.
+            let rest = script.turns().iter().skip(usize::try_from(turns).unwrap_or(usize::MAX));
+            let agent = stage.agent(&layers, run, Script::new(rest.cloned()));
+            stage.play(agent, First::GoOn, &workspace, None).await
+        }
+        None => settle(stage, run).await,
+    }
+}
+
+/// Refuses to act on what a file said: its approvals, its folders and its policy are not ours.
+pub(super) fn check_own(run: &RunSummary) -> Result {
+    if !is_imported(run) {
+        return Ok(());
+    }
+    let message = "the run was imported, and nothing is executed on the word of a file";
+    Err(Problem::new(Exit::Denied, "run.imported", message)
+        .hint("`tooltape show`, `verify`, `replay` and `diff` take it; resume it where it was made")
+        .run(run.id))
+}
+
+/// Whether a run came from a file: by its status while it has no end, and by its own mark.
+fn is_imported(run: &RunSummary) -> bool {
+    let summary = serde_json::to_value(run).unwrap_or_default();
+    run.status.as_str() == "imported" || summary["imported"] == true
+}
+
+/// The calls to do again; each of them must be open.
+fn again(records: &[Record], calls: &[u64]) -> Result<Vec<CallNo>> {
+    let mut tally = Tally::default();
+    records.iter().for_each(|record| tally.count(&record.event));
+    let calls: Vec<CallNo> = calls.iter().copied().map(CallNo).collect();
+    match calls.iter().find(|call| !tally.is_open(**call)) {
+        None => Ok(calls),
+        Some(call) => {
+            let message = format!("call {call} is not in doubt, so it is not done again");
+            Err(Problem::new(Exit::Usage, "call.undoubted", message)
+                .hint("`tooltape show RUN` says which calls started and did not settle"))
+        }
+    }
+}
+
+/// The run that is meant: without a name, the newest that can be resumed.
+fn meant(context: &Context<'_>, location: &Location, named: Option<&str>) -> Result<RunId> {
+    if let Some(text) = named {
+        return location.run(text).map(|(_, run)| run);
+    }
+    let mut runs = Vec::new();
+    if let Some(kept) = location.open_to_read()? {
+        for status in [RunStatus::Crashed, RunStatus::Paused] {
+            let mut query = RunsQuery::all();
+            query.status = Some(status);
+            let found = kept.tape.runs(&query).map_err(|err| kept.problem(&err))?;
+            runs.extend(found.into_iter().filter(|run| run.parent.is_none() && !is_imported(run)));
+        }
+    }
+    runs.sort_by_key(|run| std::cmp::Reverse(run.started_us));
+    match runs.as_slice() {
+        [] => Err(Problem::new(Exit::Failed, "run.none", "no run crashed or was paused")
+            .hint("`tooltape runs` lists the runs")),
+        [run] => Ok(run.id),
+        [newest, ..] if !(io::stdin().is_terminal() && io::stderr().is_terminal()) => Ok(newest.id),
+        runs => chosen(context, &runs[..runs.len().min(CHOICES_MAX)]),
+    }
+}
+
+/// Lets the person at the terminal choose.
+fn chosen(context: &Context<'_>, choices: &[RunSummary]) -> Result<RunId> {
+    let table = runs::table(choices);
+    for (at, line) in table.lines().enumerate() {
+        let no = if at == 0 { " ".to_owned() } else { at.to_string() };
+        context.out.prompt(&format!("{no} {line}\n"));
+    }
+    context.out.prompt("which one? [1] ");
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    let no = if line.trim().is_empty() { Ok(1) } else { line.trim().parse::<usize>() };
+    match (read, no) {
+        (Ok(1..), Ok(no @ 1..)) if no <= choices.len() => Ok(choices[no - 1].id),
+        (_, _) => Err(Problem::new(Exit::Usage, "run.unchosen", "no run was chosen")
+            .hint("name one: `tooltape resume RUN`")),
+    }
+}
+
+/// The folder that the run worked in: nothing is copied again.
+pub(super) fn workspace(origin: &Origin) -> Result<Opened> {
+    let folder = origin.workspace.as_deref().ok_or_else(|| {
+        let message = "the run does not say which folder it worked in";
+        Problem::new(Exit::Failed, "run.foreign", message)
+            .hint("another program wrote it: resume it there, or `tooltape replay` it")
+    })?;
+    let opened = open_folder(Path::new(folder))?;
+    Ok(Opened { copied_from: origin.copied_from.as_ref().map(Into::into), ..opened })
+}
+
+/// The script that was named, now or then.
+fn named_script(named: Option<&Path>, origin: &Origin) -> Result<Option<ScriptFile>> {
+    match (named, origin.script.as_deref()) {
+        (Some(path), _) if path == Path::new("-") => script_stdin().map(Some),
+        (Some(path), _) => script_file(path).map(Some),
+        (None, Some("-")) => {
+            let message = "the script came from stdin, and is not on the tape";
+            Err(Problem::new(Exit::Usage, "script.gone", message)
+                .hint("give it again: `tooltape resume RUN --script FILE`"))
+        }
+        (None, Some(path)) => script_file(Path::new(path)).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Brings the calls of a run without an agent to their end.
+pub(super) async fn settle(stage: Stage<'_>, run: Run) -> Result<Exit> {
+    let run = Arc::new(run);
+    let work = tokio::spawn({
+        let run = run.clone();
+        async move { run.settle_open().await }
+    });
+    let waited = stage.stop.wait(work, over(stage.how.timeout), || run.cancel()).await;
+    let replies = match waited.done {
+        Some(Ok(replies) | Err(RunError::Ended { replies, .. })) => replies,
+        Some(Err(err)) => {
+            return Err(Problem::new(Exit::Failed, "run.failed", err.to_string()).run(stage.id));
+        }
+        None => {
+            let message = "what was running did not stop";
+            return Err(Problem::new(Exit::Failed, "run.abandoned", message).run(stage.id));
+        }
+    };
+    let status = status(&replies);
+    let ended = stage.tape.end(status, "call").await;
+    ended.map_err(|err| stage.kept.problem(&err).run(stage.id))?;
+    if stage.context.out.format == Format::Json && !stage.how.jsonl {
+        stage.context.out.json(&replies)?;
+    }
+    match status {
+        "ended" => Ok(Exit::Done),
+        _ => {
+            let faults = replies.iter().filter_map(|reply| Some((reply, reply.fault.as_ref()?)));
+            let messages: Vec<String> =
+                faults.map(|(reply, fault)| format!("{}: {}", reply.name, fault.message)).collect();
+            let executed = stage.tape.tally().executed();
+            Err(Problem::new(Exit::Failed, "call.failed", messages.join("; "))
+                .executed(executed)
+                .run(stage.id))
+        }
+    }
+}
+
+fn status(replies: &[Reply]) -> &'static str {
+    let kinds: Vec<_> = replies.iter().filter_map(|it| Some(it.fault.as_ref()?.kind)).collect();
+    match kinds.as_slice() {
+        [] => "ended",
+        kinds if kinds.contains(&FaultKind::Cancelled) => "cancelled",
+        _ => "failed",
+    }
+}
+
+/// Why a run cannot go on.
+pub(super) fn refused(kept: &Kept, run: RunId, err: &ResumeError) -> Box<Problem> {
+    let problem = match err {
+        ResumeError::Tape(err) => kept.problem(err),
+        ResumeError::Run(RunError::Tape(err)) => kept.problem(err),
+        ResumeError::Run(RunError::MissingGrants(missing)) => ungranted(missing),
+        ResumeError::Ended { .. } => Problem::new(Exit::Failed, "run.ended", err.to_string())
+            .hint("`tooltape show RUN` says how; `tooltape fork RUN --at CALL` goes on elsewhere"),
+        ResumeError::Nested { .. } => Problem::new(Exit::Failed, "run.nested", err.to_string())
+            .hint("`tooltape resume` goes on with the run that started it"),
+        err => Problem::new(Exit::Failed, "run.unresumable", err.to_string())
+            .hint("`tooltape show RUN` says how far it came"),
+    };
+    problem.run(run)
+}

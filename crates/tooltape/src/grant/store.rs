@@ -1,0 +1,241 @@
+//! Stores: named values that outlive a call, read and written on tape.
+
+mod memory;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use memory::Memory;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+#[cfg(feature = "sqlite")]
+use sqlite::Sqlite;
+
+use super::{CallContext, Grant, Note};
+use crate::canon::Canon;
+use crate::fault::ToolError;
+use crate::id::{Name, RunId};
+
+/// The longest key of a store, in bytes.
+pub const STORE_KEY_BYTES_MAX: usize = 1_024;
+/// The longest value of a store, in bytes of canonical JSON: it goes on the tape whole.
+pub const STORE_VALUE_BYTES_MAX: usize = 1 << 20;
+/// The most values that a store in memory keeps.
+pub const STORE_VALUES_MAX: usize = 100_000;
+
+/// Named values that tools keep from one call to the next.
+///
+/// Each run has values of its own, or each thread has. Every read and every write is on the tape,
+/// with what was found or written. A tool that takes a store is not pure, so a replay serves its
+/// calls from the tape.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let notes = tooltape::Store::memory().named("notes")?;
+/// notes.set("colour", &"blue").await?;
+/// assert_eq!(notes.get::<String>("colour").await?.as_deref(), Some("blue"));
+/// assert_eq!(notes.get::<String>("shape").await?, None);
+/// # Ok::<(), tooltape::ToolError>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Store {
+    backend: Arc<Backend>,
+    scope: Scope,
+    context: Option<CallContext>,
+}
+
+enum Backend {
+    Memory(Memory),
+    #[cfg(feature = "sqlite")]
+    Sqlite(Sqlite),
+}
+
+/// Who shares values.
+#[derive(Clone, Copy)]
+enum Scope {
+    Run,
+    Thread,
+}
+
+/// Where a value is.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Place {
+    scope: String,
+    store: Name,
+    key: String,
+}
+
+impl Store {
+    /// Values in memory, as long as the last clone lives; each run has its own.
+    pub fn memory() -> Store {
+        Store::over(Backend::Memory(Memory::default()))
+    }
+
+    /// Values in an SQLite file, which is made if it is not there. A value that was set is durable.
+    #[cfg(feature = "sqlite")]
+    pub fn sqlite(path: impl AsRef<std::path::Path>) -> Result<Store, ToolError> {
+        Ok(Store::over(Backend::Sqlite(Sqlite::open(path.as_ref())?)))
+    }
+
+    fn over(backend: Backend) -> Store {
+        Store { backend: Arc::new(backend), scope: Scope::Run, context: None }
+    }
+
+    /// The same values, where each thread has its own, whatever run reads them.
+    #[must_use]
+    pub fn by_thread(mut self) -> Store {
+        self.scope = Scope::Thread;
+        self
+    }
+
+    /// The store of this name.
+    pub fn named(&self, name: &str) -> Result<NamedStore, ToolError> {
+        let info = self.context.as_ref().map(|context| &context.info);
+        let scope = match (self.scope, info) {
+            (_, None) => "nobody".to_owned(),
+            (Scope::Run, Some(info)) => {
+                info.run().map_or_else(|| "nobody".to_owned(), |run| format!("run {run}"))
+            }
+            (Scope::Thread, Some(info)) => match info.thread() {
+                Some(thread) => format!("thread {thread}"),
+                None => {
+                    let why = "the store belongs to threads, and this run has none";
+                    return Err(ToolError::not_done(why).code("store.no_thread"));
+                }
+            },
+        };
+        Ok(NamedStore { store: self.clone(), scope, name: Name::new(name)? })
+    }
+}
+
+impl Store {
+    /// Takes over what the calls of a run wrote before it was resumed. A file has it still.
+    pub(crate) fn restore(&self, run: RunId, stored: &BTreeMap<(Name, String), Option<Canon>>) {
+        let Backend::Memory(memory) = &*self.backend else { return };
+        if let Scope::Run = self.scope {
+            for ((store, key), value) in stored {
+                let (store, key) = (store.clone(), key.clone());
+                memory.restore(Place { scope: format!("run {run}"), store, key }, value.as_ref());
+            }
+        }
+    }
+}
+
+impl Grant for Store {
+    fn for_call(mut self, context: &CallContext) -> Store {
+        self.context = Some(context.clone());
+        self
+    }
+}
+
+/// One store of a run or a thread, by its name.
+#[derive(Clone)]
+pub struct NamedStore {
+    store: Store,
+    scope: String,
+    name: Name,
+}
+
+impl NamedStore {
+    /// What a key has, if it has anything.
+    pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ToolError> {
+        let (at, context) = (self.place(key)?, self.store.context.clone());
+        let found = self.work(move |backend| {
+            let noted = |value: &Option<Canon>| note(context.as_ref(), &at, false, value.clone());
+            backend.get(&at, noted)
+        });
+        Ok(found.await?.map(|value| value.parse()).transpose()?)
+    }
+
+    /// Gives a key another value.
+    pub async fn set(&self, key: &str, value: &impl Serialize) -> Result<(), ToolError> {
+        let value = Canon::of(value)?;
+        let bytes = value.as_str().len();
+        if bytes > STORE_VALUE_BYTES_MAX {
+            let why =
+                format!("`{key}` has {bytes} bytes, expected at most {STORE_VALUE_BYTES_MAX}");
+            return Err(ToolError::not_done(why).code("store.value"));
+        }
+        self.put(key, Some(value)).await
+    }
+
+    /// Takes a key's value away.
+    pub async fn remove(&self, key: &str) -> Result<(), ToolError> {
+        self.put(key, None).await
+    }
+
+    async fn put(&self, key: &str, value: Option<Canon>) -> Result<(), ToolError> {
+        let (at, context) = (self.place(key)?, self.store.context.clone());
+        self.work(move |backend| {
+            let noted = || note(context.as_ref(), &at, true, value.clone());
+            backend.put(&at, value.as_ref(), noted)
+        })
+        .await
+    }
+
+    fn place(&self, key: &str) -> Result<Place, ToolError> {
+        if key.len() > STORE_KEY_BYTES_MAX {
+            let found = format!("the key has {} bytes", key.len());
+            let why = format!("{found}, expected at most {STORE_KEY_BYTES_MAX}");
+            return Err(ToolError::not_done(why).code("store.key"));
+        }
+        Ok(Place { scope: self.scope.clone(), store: self.name.clone(), key: key.to_owned() })
+    }
+
+    /// Does what may touch a file on a thread that may wait.
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Backend) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let backend = self.store.backend.clone();
+        match &*backend {
+            Backend::Memory(_) => work(&backend),
+            #[cfg(feature = "sqlite")]
+            Backend::Sqlite(_) => tokio::task::spawn_blocking(move || work(&backend)).await?,
+        }
+    }
+}
+
+impl Backend {
+    /// What is there. It is noted before anybody can change it.
+    fn get(
+        &self,
+        at: &Place,
+        noted: impl FnOnce(&Option<Canon>) -> Result<(), ToolError>,
+    ) -> Result<Option<Canon>, ToolError> {
+        match self {
+            Backend::Memory(memory) => memory.get(at, noted),
+            #[cfg(feature = "sqlite")]
+            Backend::Sqlite(sqlite) => sqlite.get(at, noted),
+        }
+    }
+
+    /// Puts a value there, or none, once that was noted.
+    fn put(
+        &self,
+        at: &Place,
+        value: Option<&Canon>,
+        noted: impl FnOnce() -> Result<(), ToolError>,
+    ) -> Result<(), ToolError> {
+        match self {
+            Backend::Memory(memory) => memory.put(at, value, noted),
+            #[cfg(feature = "sqlite")]
+            Backend::Sqlite(sqlite) => sqlite.put(at, value, noted),
+        }
+    }
+}
+
+fn note(
+    context: Option<&CallContext>,
+    at: &Place,
+    wrote: bool,
+    value: Option<Canon>,
+) -> Result<(), ToolError> {
+    let Some(context) = context else { return Ok(()) };
+    let note = Note::Stored { store: at.store.clone(), key: at.key.clone(), wrote, value };
+    let unnoted = |why| ToolError::tell(format!("the store could not be recorded: {why}"));
+    context.note(note).map_err(unnoted)
+}

@@ -1,0 +1,146 @@
+//! The stages of a call's path one by one, for whoever goes along a path that is recorded.
+
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::attempt::{failed, panicked};
+use super::inside::Performing;
+use super::past::Opening;
+use super::pools::Wants;
+use super::{LiveRun, Run};
+use crate::artifact::Artifacts;
+use crate::call::{Call, Facts, Outcome, Proposal};
+use crate::fault::{BoundKind, Exceeded, Executed, Fault};
+use crate::grant::{Clock, Grants, Leash, Random};
+use crate::id::CallNo;
+use crate::perform::{Attempt, Passage, Span};
+use crate::policy::{self, Permit, Policy, Verdict};
+use crate::reply::{Finished, Normal, Reply, render};
+use crate::sync::{Mutex, OnceLock};
+use crate::tape::MemoryTape;
+use crate::tool::Output;
+use crate::toolbox::{Offer, Toolbox};
+
+impl Run {
+    /// The same run, which begins as a recorded one did, and leaves nothing behind: what its tools
+    /// say and put aside is forgotten with it.
+    pub(crate) fn begun_like(mut self, opening: Opening) -> Run {
+        let Opening { run, at_us, seed, thread, note, depth, parent } = opening;
+        let setup = &mut self.setup;
+        setup.id = Some(run);
+        setup.clock = Clock::fixed(Duration::from_micros(at_us));
+        setup.random = Random::seeded(seed);
+        (setup.thread, setup.note) = (thread, note);
+        (setup.depth, setup.parent) = (depth, parent);
+        setup.tape = Arc::new(MemoryTape::default());
+        setup.grants.insert(Artifacts::memory());
+        self
+    }
+
+    /// The tools that the run was set up with.
+    pub(crate) fn toolbox_now(&self) -> Toolbox {
+        self.toolbox().clone()
+    }
+
+    /// The policy.
+    pub(crate) fn policy_now(&self) -> &dyn Policy {
+        &*self.setup.policy
+    }
+
+    /// The most bytes of arguments.
+    pub(crate) fn argument_bytes(&self) -> usize {
+        self.setup.limits.arguments.bytes
+    }
+
+    /// Proposal to call, where `refused` says whether a limit refused it.
+    pub(crate) fn resolve_again(
+        &self,
+        no: CallNo,
+        offer: &Offer,
+        proposal: Proposal,
+        refused: Option<BoundKind>,
+    ) -> Result<Call, (Arc<Facts>, Fault)> {
+        let (limit, used, executed) = (0, None, Executed::NotExecuted);
+        let exceeded = refused.map(|bound| Exceeded { bound, limit, used, executed });
+        let step = self.resolve_as(no, offer, proposal, |_| exceeded);
+        step.into_resolved()
+    }
+
+    /// Judges a call by the run's policy.
+    pub(crate) fn judge_again(&self, call: &Call) -> Verdict {
+        policy::judge(self.policy_now(), call)
+    }
+
+    /// Performs an attempt whose start is on the tape, with the moment that it saw.
+    pub(crate) async fn perform_again(
+        &self,
+        permit: &mut Permit,
+        no: u32,
+        clock_us: Option<u64>,
+    ) -> Result<Output, Fault> {
+        let LiveRun { grants, context, pools, .. } = self.live();
+        let wants = Wants {
+            of_tool: None,
+            mutation: false,
+            thread: permit.call().spec().blocking,
+            writes_anything: false,
+        };
+        let mut seats = pools.take(&self.setup.tree, &wants).await;
+        let (passage, cancel, life) =
+            (Passage::default(), CancellationToken::new(), OnceLock::new());
+        let wall = permit.call().spec().bounds.wall.or(self.setup.limits.wall);
+        let attempt = Attempt::of(permit, no, &passage);
+        let call = attempt.call();
+        let grants = Grants {
+            map: grants,
+            run: context,
+            call: call.no(),
+            attempt: no,
+            id: call.id(),
+            args_hash: &call.facts().args_hash,
+            frozen_unix_us: clock_us,
+            cancel: &cancel,
+            life: &life,
+            leash: Leash::default(),
+            lease: Mutex::new(seats.take_lease()),
+        };
+        let (stages, performer) = (&self.setup.stages, &self.setup.performer);
+        let (span, mut output) = (Span::none(), None);
+        let mut performing = Performing::new(self, &span, &mut output);
+        let began = performing.begin(|| Box::pin(stages.perform(performer, attempt, &grants)));
+        let performed = match (began.await, wall) {
+            (Poll::Ready(performed), _) => performed,
+            (Poll::Pending, None) => (&mut performing).await,
+            // What was done in time once, and is not now, is a difference and no reason to wait.
+            (Poll::Pending, Some(wall)) => {
+                tokio::time::timeout(wall, &mut performing).await.map_err(|_| {
+                    let limit = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
+                    let (bound, executed) = (BoundKind::Wall, Executed::Unknown);
+                    Fault::Exceeded(Exceeded { bound, limit, used: None, executed })
+                })?
+            }
+        };
+        drop(performing);
+        performed.map_err(|panic| panicked(panic, &passage))?.map_err(failed)?;
+        Ok(output.expect("a tool that returned left it"))
+    }
+
+    /// Outcome to reply, as the tape keeps it.
+    pub(crate) async fn finish_again(
+        &self,
+        facts: Arc<Facts>,
+        performed: Result<Output, Fault>,
+    ) -> Reply {
+        let normal = Normal::of(Outcome::from(performed), facts.registered.as_deref());
+        let (call, finishing) = (facts.call, &self.live().finishing);
+        let spec = facts.registered.as_ref().map(|tool| tool.spec());
+        let finished = match finishing.is_needless(&normal, spec) {
+            true => Finished::of(normal),
+            false => Box::pin(finishing.finish(normal, call, spec)).await,
+        };
+        render(facts, finished, 0).recorded()
+    }
+}

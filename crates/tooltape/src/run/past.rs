@@ -1,0 +1,233 @@
+//! What a run did before, as its tape says.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::call::{Facts, Proposal};
+use crate::canon::{Canon, Hash};
+use crate::fault::{BoundKind, FaultKind};
+use crate::id::{CallNo, Name, RunId};
+use crate::reply::Reply;
+use crate::spec::Found;
+use crate::tape::{Event, Parent, Record, TapeError, TurnEvent};
+
+/// How a recorded run began.
+#[derive(Clone)]
+pub(crate) struct Opening {
+    pub(crate) run: RunId,
+    pub(crate) at_us: u64,
+    pub(crate) seed: [u8; 32],
+    pub(crate) thread: Option<Arc<str>>,
+    pub(crate) note: Option<Arc<Value>>,
+    pub(crate) depth: u32,
+    pub(crate) parent: Option<Parent>,
+}
+
+impl Opening {
+    /// How the run began whose first record this is.
+    pub(crate) fn of(first: &Record) -> Result<Opening, TapeError> {
+        let corrupt = |why: &str| TapeError::Corrupt { seq: first.seq, why: why.to_owned() };
+        let Event::RunStarted { seed, thread, depth, parent, note, .. } = &first.event else {
+            return Err(corrupt("it is not the beginning of a run"));
+        };
+        // A seed has as many digits as a hash, and is read like one.
+        let seed: Hash = seed.parse().map_err(|_| corrupt("the seed is not one"))?;
+        Ok(Opening {
+            run: first.run,
+            at_us: first.at_us,
+            seed: *seed.as_bytes(),
+            thread: thread.clone(),
+            note: note.clone(),
+            depth: *depth,
+            parent: *parent,
+        })
+    }
+}
+
+/// What a run did before it goes on.
+pub(super) struct Past {
+    pub(super) opening: Opening,
+    /// How many records it has.
+    pub(super) len: u64,
+    /// How long it ran.
+    pub(super) ran_us: u64,
+    /// The highest number of a call.
+    pub(super) calls: u64,
+    /// The tools of the calls that were settled and count towards limits.
+    pub(super) counted: Vec<Name>,
+    /// The bytes of their arguments and results.
+    pub(super) bytes: u64,
+    /// The last value of every state.
+    pub(super) states: BTreeMap<String, Canon>,
+    /// The last value of everything that its calls wrote to stores, by store and key.
+    pub(super) stored: BTreeMap<(Name, String), Option<Canon>>,
+    /// What was said since the last question.
+    pub(super) said: Vec<Said>,
+    /// The calls that were settled, since the last question.
+    pub(super) settled: BTreeMap<CallNo, Reply>,
+    /// The calls that were not.
+    pub(super) open: BTreeMap<CallNo, Begun>,
+    /// How it ended, if it did.
+    pub(super) ended: Option<String>,
+}
+
+/// Something that was said between the user and the model.
+#[derive(Clone)]
+pub(crate) enum Said {
+    /// What the model was asked.
+    Asked(Arc<str>),
+    /// What the model said, and the number of its first call.
+    Turn(TurnEvent, u64),
+}
+
+/// A call that was begun and not settled.
+#[derive(Clone, Default)]
+pub(super) struct Begun {
+    id: Arc<str>,
+    name: Arc<str>,
+    arguments: Arc<str>,
+    /// Whether the tape knows that it was proposed.
+    pub(super) proposed: bool,
+    /// What it was when it was judged: its definition, and its arguments.
+    pub(super) judged: Option<(Option<Hash>, Hash)>,
+    /// What somebody said who was asked whether it may run.
+    pub(super) answered: Option<Result<(), String>>,
+    /// The last attempt that started.
+    pub(super) started: u32,
+    /// The last attempt that failed and was to be followed by another.
+    pub(super) retried: u32,
+    /// What its tool found out about the last attempt.
+    pub(super) found: Option<Found>,
+    /// What somebody said who was asked whether to make another attempt after the last.
+    pub(super) again: Option<bool>,
+}
+
+impl Begun {
+    /// Whether nobody knows what the last attempt did.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.started > self.retried
+    }
+
+    /// The same proposal, of which nothing is on the tape; with other arguments, where there are.
+    pub(super) fn anew(facts: &Facts, arguments: Option<String>) -> Begun {
+        let (id, name) = (facts.id.clone(), facts.name.clone());
+        let arguments = arguments.map_or_else(|| facts.arguments.clone(), Into::into);
+        Begun { id, name, arguments, ..Begun::default() }
+    }
+
+    /// What was proposed, as far as the tape keeps it.
+    pub(super) fn proposal(&self) -> Proposal {
+        Proposal::new(self.id.clone(), self.name.clone(), self.arguments.clone())
+    }
+}
+
+impl Past {
+    /// Gathers what the records of a run say. They begin with its first.
+    pub(super) fn of(records: &[Record]) -> Result<Past, TapeError> {
+        let empty = || TapeError::Corrupt { seq: 0, why: "there are no records".to_owned() };
+        let (first, last) = records.first().zip(records.last()).ok_or_else(empty)?;
+        let mut past = Past {
+            opening: Opening::of(first)?,
+            len: records.len() as u64,
+            ran_us: last.at_us.saturating_sub(first.at_us),
+            calls: 0,
+            counted: Vec::new(),
+            bytes: 0,
+            states: BTreeMap::new(),
+            stored: BTreeMap::new(),
+            said: Vec::new(),
+            settled: BTreeMap::new(),
+            open: BTreeMap::new(),
+            ended: None,
+        };
+        let mut args = BTreeMap::new();
+        for (seq, record) in (0..).zip(records) {
+            if (record.seq, record.run) != (seq, first.run) {
+                let why = format!("record {} of run {} stands here", record.seq, record.run);
+                return Err(TapeError::Corrupt { seq, why });
+            }
+            past.take(&record.event, &mut args);
+        }
+        Ok(past)
+    }
+
+    fn take(&mut self, event: &Event, args: &mut BTreeMap<CallNo, u64>) {
+        match event {
+            Event::Asked { text } => {
+                self.said = vec![Said::Asked(text.clone())];
+                self.settled.clear();
+                self.ended = None;
+            }
+            Event::Turn(turn) => self.said.push(Said::Turn(turn.clone(), self.calls + 1)),
+            Event::Proposed(facts) => {
+                self.calls = self.calls.max(facts.call.0);
+                self.ended = None;
+                let Facts { id, name, arguments, .. } = &**facts;
+                let (id, name, arguments) = (id.clone(), name.clone(), arguments.clone());
+                let begun = Begun { id, name, arguments, proposed: true, ..Begun::default() };
+                self.open.insert(facts.call, begun);
+            }
+            Event::Judged { facts, .. } => {
+                let bytes = facts.args.as_ref().map_or(0, |args| args.as_bytes().len());
+                args.insert(facts.call, bytes as u64);
+                self.begun(facts.call).judged = Some((facts.definition(), facts.args_hash));
+            }
+            Event::Answered { call, yes, told, attempt: None } => {
+                let told = || told.clone().unwrap_or_default();
+                self.begun(*call).answered = Some(yes.then_some(()).ok_or_else(told));
+            }
+            Event::Answered { call, yes, attempt: Some(_), .. } => {
+                self.begun(*call).again = Some(*yes);
+            }
+            Event::Started { call, attempt, .. } => {
+                let begun = self.begun(*call);
+                (begun.started, begun.found, begun.again) = (*attempt, None, None);
+            }
+            Event::Retried { call, attempt, .. } => self.begun(*call).retried = *attempt,
+            Event::Reconciled { call, found } => self.begun(*call).found = Some(*found),
+            Event::State { name, value, .. } => {
+                self.states.insert(name.to_string(), value.clone());
+            }
+            Event::Stored { store, key, wrote: true, value, .. } => {
+                self.stored.insert((store.clone(), key.clone()), value.clone());
+            }
+            Event::Stored { wrote: false, .. } => {}
+            Event::Settled(reply) => self.settle(reply, args.remove(&reply.call)),
+            Event::RunEnded { status, stop, .. } => self.ended = Some(format!("{status}: {stop}")),
+            Event::RunStarted { .. }
+            | Event::RunResumed { .. }
+            | Event::RunPaused { .. }
+            | Event::Tools { .. }
+            | Event::Abandoned { .. }
+            | Event::Progress { .. }
+            | Event::Emitted { .. } => {}
+        }
+    }
+
+    fn begun(&mut self, call: CallNo) -> &mut Begun {
+        self.open.entry(call).or_default()
+    }
+
+    fn settle(&mut self, reply: &Reply, args: Option<u64>) {
+        self.open.remove(&reply.call);
+        self.bytes += reply.bytes() + args.unwrap_or(0);
+        // What could not be read, and what was beyond a limit, used none of it up.
+        let used = reply.fault.as_ref().is_none_or(|fault| match (fault.kind, fault.bound) {
+            (FaultKind::Repair, _) => false,
+            (_, Some(bound)) => args.is_some() || bound.is_time() || bound == BoundKind::Depth,
+            (_, None) => true,
+        });
+        if let Some(tool) = reply.tool().filter(|_| used) {
+            self.counted.push(tool.name().clone());
+        }
+        self.settled.insert(reply.call, reply.clone());
+    }
+
+    /// The calls of which nobody knows what they did.
+    pub(super) fn in_doubt(&self) -> Vec<CallNo> {
+        let doubtful = self.open.iter().filter(|(_, begun)| begun.is_in_doubt());
+        doubtful.map(|(call, _)| *call).collect()
+    }
+}

@@ -1,0 +1,434 @@
+//! Goes on with a run after a crash or a pause: nothing that was settled runs again.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, PoisonError};
+
+use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use super::past::{Begun, Past, Said};
+use super::path::Step;
+use super::trail::Trail;
+use super::{LiveRun, Run, RunError, Scope};
+use crate::call::{Call, Facts, Proposal};
+use crate::fault::{Executed, Fault, FaultKind, ToolError};
+use crate::grant::{Grants, Leash, Random, Store};
+use crate::id::{CallNo, RunId};
+use crate::perform::unrecorded;
+use crate::policy::{self, Judged, Permit, Refused, Verdict};
+use crate::reply::Reply;
+use crate::spec::{Access, Found, Repeat};
+use crate::sync::Mutex;
+use crate::sync::atomic::Ordering;
+use crate::tape::{Event, Parent, TapeError, all_records};
+use crate::toolbox::Offer;
+
+/// The rule by which somebody is asked about a call of which nobody knows whether it happened.
+const RULE_IN_DOUBT: &str = "in doubt";
+
+impl Run {
+    /// Goes on with a run of this run's tape, which crashed or was paused.
+    ///
+    /// It has the same id and the same randomness, and its records, calls, attempts, limits and
+    /// states go on from what the tape says. What was settled is not run again. The tape says first
+    /// which calls are in doubt: those that started and did not settle. Each of them, once
+    /// [`settle_open`](Run::settle_open) or [`Agent::resume`](crate::Agent::resume) comes to it,
+    ///
+    /// * is attempted again where its tool only reads, is `Idempotent`, or is `Keyed`, then with
+    ///   the same [`IdempotencyKey`](crate::IdempotencyKey);
+    /// * is looked into by its tool's [`Reconcile`](crate::Reconcile) hook where it is `Once`:
+    ///   what happened is not repeated, and what did not is;
+    /// * is asked about where that is not known either. Where nobody can be asked, or the answer is
+    ///   no, its reply says *unknown*.
+    ///
+    /// What its children used of its limits is not counted again.
+    ///
+    /// ```
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    /// # runtime.unwrap().block_on(async {
+    /// use tooltape::{MemoryTape, Proposal, Run, Toolbox, builtin};
+    ///
+    /// let (tape, toolbox) = (MemoryTape::default(), Toolbox::new(builtin::tools()).unwrap());
+    /// let crashed = Run::new(&toolbox).tape(tape.clone());
+    /// crashed.batch(vec![Proposal::new("c1", "echo", r#"{"text":"hi"}"#)]).await.unwrap();
+    ///
+    /// let run = Run::new(&toolbox).tape(tape).resume(crashed.id()).await.unwrap();
+    /// assert_eq!((run.id(), run.in_doubt().len()), (crashed.id(), 0));
+    /// # });
+    /// ```
+    pub async fn resume(self, run: RunId) -> Result<Run, ResumeError> {
+        let records = all_records(&*self.setup.tape, run).await?;
+        if records.is_empty() {
+            return Err(ResumeError::Unknown { run });
+        }
+        let past = Past::of(&records)?;
+        let in_doubt = past.in_doubt();
+        let resumed = self.having_done(past)?;
+        resumed.record_last(Event::RunResumed { in_doubt }).await?;
+        Ok(resumed)
+    }
+
+    /// The same run, which has done this much.
+    pub(super) fn having_done(mut self, past: Past) -> Result<Run, ResumeError> {
+        if let Some(parent) = past.opening.parent {
+            return Err(ResumeError::Nested { parent });
+        }
+        // What was not executed for want of a tape can be proposed again on a tape that has room.
+        let unrecorded = |reply: &&Reply| {
+            let bug = reply.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Bug);
+            bug && reply.executed == Executed::NotExecuted
+        };
+        let settled = past.settled.values().filter(|reply| !unrecorded(reply));
+        let fatal = settled.into_iter().find_map(|reply| self.ends(reply));
+        if let Some(why) = past.ended.clone().or(fatal) {
+            return Err(ResumeError::Ended { why });
+        }
+        for (state, value) in &past.states {
+            let restored = self.setup.grants.restore(state, value);
+            let unlike = |why| ResumeError::State { state: state.clone(), why };
+            restored.map_err(unlike)?;
+        }
+        if let Some(store) = self.setup.grants.get::<Store>() {
+            store.restore(past.opening.run, &past.stored);
+        }
+        let (past, setup) = (Arc::new(past), &mut self.setup);
+        setup.id = Some(past.opening.run);
+        setup.random = Random::seeded(past.opening.seed);
+        (setup.thread, setup.note) = (past.opening.thread.clone(), past.opening.note.clone());
+        setup.past = Some(past.clone());
+        // Before its number of calls says that this was done.
+        self.check_grants()?;
+        self.calls.store(past.calls, Ordering::Relaxed);
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = past.open.clone();
+        Ok(self)
+    }
+
+    /// The calls that were in doubt when the run was resumed.
+    pub fn in_doubt(&self) -> Vec<CallNo> {
+        self.setup.past.as_ref().map(|past| past.in_doubt()).unwrap_or_default()
+    }
+
+    /// Brings the calls to their end that were begun before the run was resumed, and answers them
+    /// in the order of their numbers. Once that is done there are none.
+    ///
+    /// What of a batch had not begun is not on the tape; whoever proposed it proposes it again. An
+    /// agent knows its proposals, and does all this by itself.
+    pub async fn settle_open(&self) -> Result<Vec<Reply>, RunError> {
+        self.answer_rest(&self.offer_all(), BTreeMap::new()).await
+    }
+
+    /// What was said in the conversation before, if the run was resumed.
+    pub(crate) fn said(&self) -> &[Said] {
+        self.setup.past.as_ref().map_or(&[], |past| &past.said)
+    }
+
+    /// The reply that a call was given before, as a model reads it now.
+    pub(crate) fn settled_before(&self, call: CallNo) -> Option<Reply> {
+        let reply = self.setup.past.as_ref()?.settled.get(&call)?.clone();
+        Some(self.live().finishing.framed(reply))
+    }
+
+    /// Answers what is left of a batch: the calls that were begun, and those that were not.
+    pub(crate) async fn answer_rest(
+        &self,
+        offer: &Offer,
+        mut proposals: BTreeMap<CallNo, Proposal>,
+    ) -> Result<Vec<Reply>, RunError> {
+        self.check_open()?;
+        let (offer, scope) = (self.own(offer), Scope::of(self));
+        scope.cancellable();
+        let mut replies: BTreeMap<CallNo, Reply> = proposals
+            .keys()
+            .filter_map(|call| Some((*call, self.settled_before(*call)?)))
+            .collect();
+        let mut counted = replies.len() as u64;
+        replies.values().for_each(|reply| self.mind(reply, &scope));
+        let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut running: FuturesUnordered<_> = open
+            .into_iter()
+            .map(|(call, begun)| {
+                let proposal = proposals.remove(&call).unwrap_or_else(|| begun.proposal());
+                self.settle_again(call, proposal, begun, &offer, &scope)
+            })
+            .collect();
+        while let Some(reply) = running.next().await {
+            self.mind(&reply, &scope);
+            replies.insert(reply.call, reply);
+        }
+        drop(running);
+        // What did not begin waited for what did, so that it comes behind.
+        proposals.retain(|call, _| !replies.contains_key(call));
+        let last = proposals.keys().next_back().map_or(0, |call| call.0);
+        self.calls.fetch_max(last, Ordering::Relaxed);
+        let exceeded = |resolved: &_, counted: &mut u64| self.exceeded(resolved, counted);
+        let steps = proposals.into_iter().map(|(call, proposal)| {
+            self.resolve_as(call, &offer, proposal, |resolved| exceeded(resolved, &mut counted))
+        });
+        let mut steps: Vec<Step> = steps.collect();
+        if self.setup.hard.contains(&FaultKind::Repair) && steps.iter().any(Step::needs_repair) {
+            steps = steps.into_iter().map(Step::given_up).collect();
+        }
+        let fresh = self.drive(steps, &scope).await;
+        replies.extend(fresh.into_iter().map(|reply| (reply.call, reply)));
+        self.close_if_ended(replies.into_values().collect())
+    }
+
+    /// Minds what a reply means for the rest of its batch.
+    fn mind(&self, reply: &Reply, scope: &Scope<'_>) {
+        let toolbox = self.toolbox();
+        let aborts = toolbox.get(&reply.name).map(|tool| tool.spec().effects.aborts_siblings);
+        drop(toolbox);
+        if aborts == Some(true) && reply.is_error {
+            scope.token().cancel();
+        }
+        if let Some(why) = self.ends(reply) {
+            self.ended.get_or_init(|| why);
+            scope.close();
+        }
+    }
+
+    /// Brings a call to its end that was begun before.
+    async fn settle_again(
+        &self,
+        no: CallNo,
+        proposal: Proposal,
+        begun: Begun,
+        offer: &Offer,
+        scope: &Scope<'_>,
+    ) -> Reply {
+        let mut unlimited = u64::MIN;
+        let step = self.resolve_as(no, offer, proposal, |resolved| {
+            // What was permitted to start is not beyond a limit now.
+            let exceeded = self.exceeded(resolved, &mut unlimited);
+            exceeded.filter(|_| begun.started == 0)
+        });
+        let mut trail = Trail::new(self, scope, step.writes_anything());
+        if begun.proposed {
+            trail.unwritten.known();
+        }
+        if begun.is_in_doubt() {
+            trail.wait.passage.begin(Executed::Unknown);
+        }
+        let (facts, performed) = match step.into_resolved() {
+            Ok(call) => self.conduct_again(call, &begun, &mut trail).await,
+            Err((facts, _)) if begun.is_in_doubt() => {
+                (facts, Err(in_doubt("its tool is gone").into()))
+            }
+            Err((facts, fault)) => (facts, Err(fault.into())),
+        };
+        self.conclude(facts, performed, &mut trail).await
+    }
+
+    async fn conduct_again(
+        &self,
+        call: Call,
+        begun: &Begun,
+        trail: &mut Trail<'_>,
+    ) -> (Arc<Facts>, Result<(), Box<Fault>>) {
+        let facts = call.facts().clone();
+        let known = match self.look(&call, begun, trail).await {
+            Ok(known) => known,
+            Err(fault) => return (facts, Err(fault.into())),
+        };
+        let doubtful = known == Known::Nothing;
+        let permitted = match doubtful {
+            false => self.permit_again(call, begun, trail).await,
+            true => self.ask_again(call, begun, trail).await,
+        };
+        let before = match known {
+            Known::DidNot => Executed::NotExecuted,
+            Known::MayRepeat | Known::Nothing => Executed::Unknown,
+        };
+        match permitted {
+            Ok(mut permit) => {
+                let next = begun.started + 1;
+                let performed = self.perform_from(&mut permit, trail, next, before).await;
+                (permit.into_facts(), performed)
+            }
+            // Whatever is decided now, what the last attempt did stays unknown.
+            Err(refused) if before == Executed::Unknown => {
+                (facts, Err(in_doubt(&refused.fault.to_string()).into()))
+            }
+            Err(refused) => (facts, Err(refused.fault.into())),
+        }
+    }
+
+    /// What is known of the attempts that were made. Fails where nothing more may be done.
+    async fn look(
+        &self,
+        call: &Call,
+        begun: &Begun,
+        trail: &mut Trail<'_>,
+    ) -> Result<Known, Fault> {
+        let spec = call.spec();
+        let once = spec.effects.repeat == Repeat::Once
+            && (spec.effects.access == Access::Write || spec.is_recursive());
+        if !begun.is_in_doubt() {
+            // What happens once was tried again only where nothing had happened.
+            let nothing = begun.started == 0 || once;
+            return Ok(if nothing { Known::DidNot } else { Known::MayRepeat });
+        }
+        if !once {
+            return Ok(Known::MayRepeat);
+        }
+        let found = match begun.found {
+            Some(found) => found,
+            None => self.reconcile(call, begun, trail).await?,
+        };
+        match found {
+            Found::DidNot => Ok(Known::DidNot),
+            Found::CannotTell => Ok(Known::Nothing),
+            Found::Happened => {
+                let lost = ToolError::tell("it was done, but the result was lost in a crash");
+                Err(Fault::Failed(lost.code("resume.happened").knowing(Executed::Executed)))
+            }
+        }
+    }
+
+    /// Lets the tool look what became of an attempt, and puts what it found on the tape.
+    async fn reconcile(
+        &self,
+        call: &Call,
+        begun: &Begun,
+        trail: &mut Trail<'_>,
+    ) -> Result<Found, Fault> {
+        let Some(hook) = &call.spec().hooks.reconcile else { return Ok(Found::CannotTell) };
+        let LiveRun { grants, context, .. } = self.live();
+        trail.wait.begin(call);
+        let found = {
+            let grants = Grants {
+                map: grants,
+                run: context,
+                call: call.no(),
+                attempt: begun.started,
+                id: call.id(),
+                args_hash: &call.facts().args_hash,
+                frozen_unix_us: None,
+                cancel: trail.wait.scope.token(),
+                life: &trail.wait.life,
+                leash: Leash::default(),
+                lease: Mutex::new(None),
+            };
+            let finding = async { hook.find(call.args(), &grants).await };
+            let finding = AssertUnwindSafe(finding).catch_unwind();
+            let wall = call.spec().bounds.wall.or(self.setup.limits.wall);
+            match wall {
+                Some(wall) => tokio::time::timeout(wall, finding).await.ok().and_then(Result::ok),
+                None => finding.await.ok(),
+            }
+        };
+        // A hook that fails, panics or does not end cannot tell.
+        let found = found.and_then(Result::ok).unwrap_or(Found::CannotTell);
+        trail.unwritten.push(Event::Reconciled { call: call.no(), found });
+        let written = trail.write(call.facts(), self.setup.clock.unix_us());
+        written.map_err(|err| unrecorded(err).after(Executed::Unknown))?;
+        Ok(found)
+    }
+
+    /// Judges a call again, and asks again unless the answer still holds.
+    async fn permit_again(
+        &self,
+        call: Call,
+        begun: &Begun,
+        trail: &mut Trail<'_>,
+    ) -> Result<Permit, Refused> {
+        let same = begun.judged == Some((Some(call.definition()), call.args_hash()));
+        match self.judge(call, trail) {
+            Judged::Permitted(permit) => Ok(permit),
+            Judged::Refused(refused) => Err(refused),
+            Judged::Pending(pending) => match &begun.answered {
+                Some(Ok(())) if same => pending.answer(policy::Answer::Once),
+                Some(Err(told)) => pending.answer(policy::Answer::Deny(told.clone())),
+                // It was approved when it was another.
+                Some(Ok(())) => self.ask(pending, trail, Some(begun.started)).await,
+                None => self.ask(pending, trail, None).await,
+            },
+        }
+    }
+
+    /// Asks whether to make another attempt, where nobody knows what the last one did.
+    async fn ask_again(
+        &self,
+        call: Call,
+        begun: &Begun,
+        trail: &mut Trail<'_>,
+    ) -> Result<Permit, Refused> {
+        let verdict = policy::judge(&*self.setup.policy, &call);
+        trail.unwritten.judged(&verdict);
+        if let Verdict::Deny { .. } = verdict {
+            let fault = in_doubt("the policy lets nobody try again");
+            return Err(Refused { call, fault });
+        }
+        let pending = match Verdict::ask(RULE_IN_DOUBT).apply(call) {
+            Judged::Pending(pending) => pending,
+            Judged::Permitted(_) | Judged::Refused(_) => unreachable!("it is to be asked about"),
+        };
+        match begun.again {
+            Some(true) => pending.answer(policy::Answer::Once),
+            Some(false) => pending.answer(policy::Answer::Deny("somebody said no".to_owned())),
+            None => self.ask(pending, trail, Some(begun.started)).await,
+        }
+    }
+}
+
+/// What is known of the attempts that were made at a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// They did nothing.
+    DidNot,
+    /// They may have done something that may be done again.
+    MayRepeat,
+    /// They may have done something that may be done once.
+    Nothing,
+}
+
+/// The fault of a call that is not tried again, though nobody knows what it did.
+fn in_doubt(why: &str) -> Fault {
+    let told = "the run stopped while this was being done, and nobody knows whether it happened";
+    Fault::InDoubt(ToolError::in_doubt(told).code("resume.in_doubt").because(why.to_owned()))
+}
+
+/// Why a run cannot go on. Nothing was executed, and its tape is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// The tape has no such run.
+    #[error("there is no run `{run}` on this tape")]
+    Unknown {
+        /// The run.
+        run: RunId,
+    },
+    /// It came to its end.
+    #[error("the run came to its end, so there is nothing to resume: {why}")]
+    Ended {
+        /// How.
+        why: String,
+    },
+    /// A call of another run started it, and is in doubt itself.
+    #[error("call {} of run `{}` started the run: resume that one", .parent.call, .parent.run)]
+    Nested {
+        /// Who started it.
+        parent: Parent,
+    },
+    /// A fork would change what was settled before the place that it begins at.
+    #[error("call {call} is settled before that place: fork before it")]
+    Edited {
+        /// The call.
+        call: CallNo,
+    },
+    /// The last value of a state cannot be read as what the state holds now.
+    #[error("the last value of the state `{state}` does not fit it any more: {why}")]
+    State {
+        /// The state's type.
+        state: String,
+        /// Why.
+        why: String,
+    },
+    /// The tape could not be read or written, or is damaged.
+    #[error(transparent)]
+    Tape(#[from] TapeError),
+    /// The run as it is set up now cannot begin.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
