@@ -106,11 +106,13 @@ def verify(data):
             if set(it) <= {"head", "key", "signature"}:
                 head = it["head"]
                 check(set(head) == {"run", "len", "hash"} and head["run"] not in heads, "not a head")
+                check(type(head["len"]) is int, "not a length")
                 heads[head["run"]] = (head["len"], head["hash"])
                 continue
             check(set(it) in ({"content", k, "hash", "previous"} for k in ("event", "erased")), "not a record")
             check(not heads, "a record behind the heads")
             body = it.get("event", it.get("erased"))
+            check(re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", body["run"]), "not a run")
             stamps = {name: body[name] for name in body if name in STAMPS}
             said = {name: body[name] for name in body if name not in STAMPS}
             if "event" in it:

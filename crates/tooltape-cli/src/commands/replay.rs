@@ -5,6 +5,7 @@ use std::path::Path;
 use tooltape::{Divergence, Event, Name, Record, Replay, ReplayError, Report};
 
 use super::Context;
+use super::resume::check_own;
 use super::runs::agreed;
 use crate::args::Replay as ReplayArgs;
 use crate::config::Layers;
@@ -19,6 +20,10 @@ use crate::report::{Problem, Result};
 /// Plays a run again without effects, and names what differs.
 pub(super) async fn replay(context: &Context<'_>, args: &ReplayArgs) -> Result<Exit> {
     let location = context.location()?;
+    if !args.live.is_empty() {
+        let (kept, run) = location.run(&args.run)?;
+        check_own(&kept.summary(run)?)?;
+    }
     let reel = Reel::read(&location, &args.run)?;
     let (run, records) = (reel.id, reel.whole()?);
     let origin = origin(&records);

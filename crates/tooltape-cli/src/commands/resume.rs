@@ -96,19 +96,13 @@ pub(super) async fn resume(context: &Context<'_>, args: &Resume) -> Result<Exit>
 
 /// Refuses to act on what a file said: its approvals, its folders and its policy are not ours.
 pub(super) fn check_own(run: &RunSummary) -> Result {
-    if !is_imported(run) {
+    if !run.imported {
         return Ok(());
     }
     let message = "the run was imported, and nothing is executed on the word of a file";
     Err(Problem::new(Exit::Denied, "run.imported", message)
         .hint("`tooltape show`, `verify`, `replay` and `diff` take it; resume it where it was made")
         .run(run.id))
-}
-
-/// Whether a run came from a file: by its status while it has no end, and by its own mark.
-fn is_imported(run: &RunSummary) -> bool {
-    let summary = serde_json::to_value(run).unwrap_or_default();
-    run.status.as_str() == "imported" || summary["imported"] == true
 }
 
 /// The calls to do again; each of them must be open.
@@ -137,7 +131,7 @@ fn meant(context: &Context<'_>, location: &Location, named: Option<&str>) -> Res
             let mut query = RunsQuery::all();
             query.status = Some(status);
             let found = kept.tape.runs(&query).map_err(|err| kept.problem(&err))?;
-            runs.extend(found.into_iter().filter(|run| run.parent.is_none() && !is_imported(run)));
+            runs.extend(found.into_iter().filter(|run| run.parent.is_none() && !run.imported));
         }
     }
     runs.sort_by_key(|run| std::cmp::Reverse(run.started_us));

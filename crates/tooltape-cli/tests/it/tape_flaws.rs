@@ -196,7 +196,9 @@ fn nothing_is_executed_on_the_word_of_an_imported_run() {
     let none = home.run(&["resume", "--json"]);
     assert_eq!((none.code, &none.error()["code"]), (5, &json!("run.none")));
     let resume = ["resume", "last", "--yes", "--again", "1", "--json"];
-    for args in [&resume[..], &["fork", "last", "--at", "1", "--yes", "--json"]] {
+    let fork = ["fork", "last", "--at", "1", "--yes", "--json"];
+    let live = ["replay", "last", "--live", "book", "--yes", "--json"];
+    for args in [&resume[..], &fork, &live] {
         let refused = home.run(args);
         assert_eq!((refused.code, &refused.error()["code"]), (6, &json!("run.imported")));
     }
@@ -205,4 +207,18 @@ fn nothing_is_executed_on_the_word_of_an_imported_run() {
         assert_eq!(ran.code, 0, "{command}: {}", ran.stderr);
     }
     assert_eq!((booked(&made), booked(&home)), (0, 0));
+}
+
+#[test]
+fn a_run_that_ended_before_it_was_imported_is_not_forked_either() {
+    let (made, home) = (ledger_home(), ledger_home());
+    made.write("s.jsonl", &booking("book", 0));
+    assert_eq!(made.run(&["run", "s.jsonl", "-q"]).code, 0);
+    assert_eq!(made.run(&["export", "last", "-o", "a.tape.jsonl"]).code, 0);
+    home.write("a.tape.jsonl", &made.read("a.tape.jsonl"));
+    assert_eq!(home.run(&["import", "a.tape.jsonl"]).code, 0);
+    assert_eq!(home.run(&["runs", "--json"]).json()[0]["status"], "ended");
+    let refused = home.run(&["fork", "last", "--at", "1", "--yes", "--json"]);
+    assert_eq!((refused.code, &refused.error()["code"]), (6, &json!("run.imported")));
+    assert_eq!((booked(&made), booked(&home)), (1, 0));
 }

@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::Run;
 use super::attempt::{failed, panicked};
 use super::inside::Performing;
 use super::past::Opening;
 use super::pools::Wants;
-use super::{LiveRun, Run};
 use crate::artifact::Artifacts;
 use crate::call::{Call, Facts, Outcome, Proposal};
 use crate::fault::{BoundKind, Exceeded, Executed, Fault};
-use crate::grant::{Clock, Grants, Leash, Random};
+use crate::grant::{Clock, Random};
 use crate::id::CallNo;
 use crate::perform::{Attempt, Passage, Span};
 use crate::policy::{self, Permit, Policy, Verdict};
 use crate::reply::{Finished, Normal, Reply, render};
-use crate::sync::{Mutex, OnceLock};
+use crate::sync::OnceLock;
 use crate::tape::MemoryTape;
 use crate::tool::Output;
 use crate::toolbox::{Offer, Toolbox};
@@ -81,7 +81,7 @@ impl Run {
         no: u32,
         clock_us: Option<u64>,
     ) -> Result<Output, Fault> {
-        let LiveRun { grants, context, pools, .. } = self.live();
+        let pools = &self.live().pools;
         let wants = Wants {
             of_tool: None,
             mutation: false,
@@ -93,20 +93,7 @@ impl Run {
             (Passage::default(), CancellationToken::new(), OnceLock::new());
         let wall = permit.call().spec().bounds.wall.or(self.setup.limits.wall);
         let attempt = Attempt::of(permit, no, &passage);
-        let call = attempt.call();
-        let grants = Grants {
-            map: grants,
-            run: context,
-            call: call.no(),
-            attempt: no,
-            id: call.id(),
-            args_hash: &call.facts().args_hash,
-            frozen_unix_us: clock_us,
-            cancel: &cancel,
-            life: &life,
-            leash: Leash::default(),
-            lease: Mutex::new(seats.take_lease()),
-        };
+        let grants = self.grants(&attempt, clock_us, &cancel, &life, &mut seats);
         let (stages, performer) = (&self.setup.stages, &self.setup.performer);
         let (span, mut output) = (Span::none(), None);
         let mut performing = Performing::new(self, &span, &mut output);

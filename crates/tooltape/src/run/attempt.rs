@@ -2,8 +2,11 @@
 
 use std::any::Any;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
 
 use super::inside::Performing;
 use super::pools::{Seats, Wants};
@@ -16,7 +19,7 @@ use crate::grant::{Cancel, Grants, Leash, Life, Need};
 use crate::perform::{Attempt, Passage, Perform as _, Span, Stage, Started, unrecorded};
 use crate::policy::Permit;
 use crate::spec::{Bound, Determinism, Repeat, Spec};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, OnceLock};
 use crate::tape::Event;
 
 impl Run {
@@ -89,6 +92,32 @@ impl Run {
         }
     }
 
+    /// What one attempt may take of what the run was granted.
+    #[inline]
+    pub(super) fn grants<'c>(
+        &'c self,
+        attempt: &Attempt<'c>,
+        frozen_unix_us: Option<u64>,
+        cancel: &'c CancellationToken,
+        life: &'c OnceLock<Arc<Life>>,
+        seats: &mut Seats<'_>,
+    ) -> Grants<'c> {
+        let (live, call) = (self.live(), attempt.call());
+        Grants {
+            map: &live.grants,
+            run: &live.context,
+            call: call.no(),
+            attempt: attempt.no(),
+            id: call.id(),
+            args_hash: &call.facts().args_hash,
+            frozen_unix_us,
+            cancel,
+            life,
+            leash: Leash::default(),
+            lease: Mutex::new(seats.take_lease()),
+        }
+    }
+
     async fn attempt(
         &self,
         permit: &mut Permit,
@@ -102,7 +131,7 @@ impl Run {
         };
         // Whoever waited for a seat may have been cancelled or run out of time meanwhile.
         let (unix_us, mut now_us) = self.may_start(permit.call(), trail.wait.scope)?;
-        let LiveRun { grants, context, finishing, .. } = self.live();
+        let LiveRun { context, finishing, .. } = self.live();
         let bounded = permit.call().effects().determinism == Determinism::Bounded;
         let frozen_unix_us = bounded.then_some(unix_us);
         let start = Start { call: permit.call().no(), attempt: no, clock_us: frozen_unix_us };
@@ -130,19 +159,8 @@ impl Run {
         };
         *started_us = Some(unix_us);
         let call = attempt.call();
-        let grants = Grants {
-            map: grants,
-            run: context,
-            call: call.no(),
-            attempt: no,
-            id: call.id(),
-            args_hash: &call.facts().args_hash,
-            frozen_unix_us,
-            cancel: wait.scope.token(),
-            life: &wait.life,
-            leash: Leash::default(),
-            lease: Mutex::new(seats.take_lease()),
-        };
+        let grants =
+            self.grants(&attempt, frozen_unix_us, wait.scope.token(), &wait.life, &mut seats);
         let (stages, performer) = (&self.setup.stages, &self.setup.performer);
         *span = self.setup.spans.of(context.run, call, no, &finishing.redactor);
         let mut performing = Performing::new(self, span, output);

@@ -126,15 +126,7 @@ impl Reel {
         if append.after != found as u64 {
             return Err(TapeError::Conflict { expected: append.after, found: found as u64 });
         }
-        for (at, event) in events.iter().enumerate() {
-            if let Some(key) = event.key()
-                && !self.taken.take(key)
-            {
-                let earlier = events[..at].iter().filter_map(Event::key);
-                earlier.for_each(|earlier| self.taken.give_back(earlier));
-                return Err(TapeError::KeyTaken { key });
-            }
-        }
+        self.taken.take_all(events)?;
         if !events.is_empty() {
             self.stamps.push((found, append.at_us));
             self.len += events.len();
@@ -162,6 +154,21 @@ impl Reel {
 pub(super) struct Taken([Vec<(CallNo, u32)>; 3]);
 
 impl Taken {
+    /// Takes all the keys of some events, or none.
+    #[inline]
+    pub(super) fn take_all(&mut self, events: &[Event]) -> Result<(), TapeError> {
+        for (at, event) in events.iter().enumerate() {
+            if let Some(key) = event.key()
+                && !self.take(key)
+            {
+                let earlier = events[..at].iter().filter_map(Event::key);
+                earlier.for_each(|earlier| self.give_back(earlier));
+                return Err(TapeError::KeyTaken { key });
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a key; false if it was taken already.
     pub(super) fn take(&mut self, key: Key) -> bool {
         let (list, key) = place(key);
@@ -173,7 +180,7 @@ impl Taken {
         list.binary_search(&key).map_err(|at| list.insert(at, key)).is_err()
     }
 
-    pub(super) fn give_back(&mut self, key: Key) {
+    fn give_back(&mut self, key: Key) {
         let (list, key) = place(key);
         self.0[list].retain(|taken| *taken != key);
     }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use tokio::runtime::Builder;
 use tooltape::{
-    Agent, AgentError, Answered, Append, MemoryTape, Proposal, Random, Record, Run, RunId, Script,
-    Tape, Toolbox, Turn, Verdict,
+    Agent, AgentError, Answered, MemoryTape, Proposal, Random, Record, Run, RunId, Script, Toolbox,
+    Turn, Verdict,
 };
 
 use crate::simulation::Dice;
+use crate::stage::cut;
 use checks::{check_ledger, check_tape};
 use ledger::{Counted, Effect, Ledger, tools};
 
@@ -88,17 +89,6 @@ fn judge(call: &tooltape::Call) -> Verdict {
         Some("ask") => Verdict::ask("planted"),
         Some(_) | None => Verdict::allow("planted"),
     }
-}
-
-/// A tape that has the beginning of another, as a crash leaves it.
-fn cut(records: &[Record]) -> MemoryTape {
-    let tape = MemoryTape::default();
-    for record in records {
-        let mut events = vec![record.event.clone()];
-        let append = Append::new(record.run, record.seq, record.at_us, &mut events);
-        tape.append(append).accepted().unwrap();
-    }
-    tape
 }
 
 fn turns_in(records: &[Record]) -> usize {

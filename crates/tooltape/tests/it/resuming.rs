@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tooltape::{
-    Agent, AgentError, Answer, Append, BoundKind, CallNo, Event, Executed, Found, IdempotencyKey,
-    MemoryTape, Name, Proposal, Record, Repeat, ResumeError, Run, RunLimits, Script, Spec, State,
-    Tape, Tool, ToolError, Toolbox, Turn, Verdict, builtin, input, tool, tool_fn,
+    Agent, AgentError, Answer, BoundKind, CallNo, Event, Executed, Found, IdempotencyKey,
+    MemoryTape, Name, Proposal, Repeat, ResumeError, Run, RunLimits, Script, Spec, State, Tool,
+    ToolError, Toolbox, Turn, Verdict, builtin, input, tool, tool_fn,
 };
+
+use crate::stage::cut;
 
 #[input]
 struct Pay {
@@ -38,16 +40,6 @@ fn crashed(tape: &MemoryTape, run: &Run, last: impl Fn(&Event) -> bool) -> Memor
     let records = tape.records(run.id());
     let len = records.iter().rposition(|record| last(&record.event)).unwrap() + 1;
     cut(&records[..len])
-}
-
-fn cut(records: &[Record]) -> MemoryTape {
-    let tape = MemoryTape::default();
-    for record in records {
-        let mut events = vec![record.event.clone()];
-        let append = Append::new(record.run, record.seq, record.at_us, &mut events);
-        tape.append(append).accepted().unwrap();
-    }
-    tape
 }
 
 fn started(event: &Event) -> bool {

@@ -204,3 +204,14 @@ pub(crate) fn gated(refuses_starts: bool) -> (watch::Sender<bool>, Gated) {
     let (gate, open) = watch::channel(false);
     (gate, Gated { tape: MemoryTape::default(), open, refuses_starts })
 }
+
+/// A tape that has these records, as a crash leaves it.
+pub(crate) fn cut(records: &[Record]) -> MemoryTape {
+    let tape = MemoryTape::default();
+    for record in records {
+        let mut events = vec![record.event.clone()];
+        let append = Append::new(record.run, record.seq, record.at_us, &mut events);
+        tape.append(append).accepted().unwrap();
+    }
+    tape
+}

@@ -175,7 +175,7 @@ impl State {
             *claims += 1;
             Reel::new(*claims, append.after)
         });
-        if let Err(err) = reel.take_keys(append.events) {
+        if let Err(err) = reel.taken.take_all(append.events) {
             if is_new {
                 self.runs.remove(&append.run);
             }
@@ -254,20 +254,6 @@ impl State {
 impl Reel {
     fn new(claim: u64, len: u64) -> Reel {
         Reel { claim, len, taken: Taken::default(), open: BTreeSet::new(), is_certain: false }
-    }
-
-    /// Takes all the keys, or none.
-    fn take_keys(&mut self, events: &[Event]) -> Result<(), TapeError> {
-        for (at, event) in events.iter().enumerate() {
-            if let Some(key) = event.key()
-                && !self.taken.take(key)
-            {
-                let earlier = events[..at].iter().filter_map(Event::key);
-                earlier.for_each(|earlier| self.taken.give_back(earlier));
-                return Err(TapeError::KeyTaken { key });
-            }
-        }
-        Ok(())
     }
 
     /// Counts the calls that have started and not settled.

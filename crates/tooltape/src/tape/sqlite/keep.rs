@@ -62,6 +62,9 @@ impl Writer {
         }
         if new > 0 {
             reel.came_from_elsewhere();
+            let mark = "UPDATE runs SET imported = 1 WHERE id = ?1";
+            let marked = self.connection.execute(mark, [run.to_string()]);
+            marked.map_err(Failure::at(0))?;
         }
         reel.end();
         self.update(&mut reel)?;

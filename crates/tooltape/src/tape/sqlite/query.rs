@@ -152,6 +152,8 @@ pub struct RunSummary {
     pub parent: Option<RunId>,
     /// How many calls started and did not settle; while it runs, they are only under way.
     pub in_doubt: u64,
+    /// Whether records of it came from a file: what it says of approvals and folders is not ours.
+    pub imported: bool,
     /// The thread that the host named.
     pub thread: Option<String>,
     /// What the host wanted kept with it.
@@ -181,9 +183,10 @@ pub(super) fn runs(
 }
 
 fn select(query: &RunsQuery) -> (String, Vec<Cell>) {
-    let mut sql = "SELECT no, id, status, started_us, calls, errors, open, writer, parent, thread,
-        note, erased_us, erased_len, erased_head FROM runs WHERE TRUE"
-        .to_owned();
+    let mut sql =
+        "SELECT no, id, status, started_us, calls, errors, open, writer, imported, parent,
+        thread, note, erased_us, erased_len, erased_head FROM runs WHERE TRUE"
+            .to_owned();
     let mut values = Vec::new();
     let mut and = |condition: &str, value: Option<Cell>| {
         if let Some(value) = value {
@@ -244,6 +247,7 @@ fn summary(connection: &Connection, tape: &Path, row: &Row<'_>) -> Result<RunSum
         head: head.hash,
         parent: parent.and_then(|parent| parent.parse().ok()),
         in_doubt: count("open")?,
+        imported: count("imported")? != 0,
         thread: text("thread")?,
         note: note.and_then(|note| serde_json::from_str(&note).ok()),
     })

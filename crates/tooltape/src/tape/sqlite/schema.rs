@@ -38,6 +38,7 @@ CREATE TABLE runs (
     errors INTEGER NOT NULL DEFAULT 0,
     open INTEGER NOT NULL DEFAULT 0,
     writer INTEGER,
+    imported INTEGER NOT NULL DEFAULT 0,
     erased_us INTEGER,
     erased_len INTEGER,
     erased_head BLOB
