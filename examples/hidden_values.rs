@@ -47,6 +47,7 @@ pub(crate) async fn show(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let cart = State::new(Vec::<String>::new());
     let run = Run::new(&toolbox)
         .policy(Rules::deny_all().allow("order"))
+        .rights("net:post:shop.example.com".parse()?)
         .grant(Secret::new(String::from("hunter2")))
         .grant(cart.clone())
         .thread("Ada");

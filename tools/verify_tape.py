@@ -86,7 +86,7 @@ def canonical(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-STAMPS = {"at_us", "clock_us", "elapsed_us", "parent", "pause_ms", "run", "seq"}
+STAMPS = {"approval", "at_us", "clock_us", "elapsed_us", "parent", "pause_ms", "run", "seq", "until_us"}
 EMPTY = keyed("event", b"")
 
 

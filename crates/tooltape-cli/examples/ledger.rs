@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tooltape::{
-    Access, Found, Grant, IdempotencyKey, Proposal, Reconcile, Spawn, Spec, Tool, ToolError, input,
-    tool, tool_fn, tools,
+    Access, Found, Grant, IdempotencyKey, Proposal, Reconcile, RunEnd, Spawn, Spec, Tool,
+    ToolError, input, tool, tool_fn, tools,
 };
 use tooltape_cli::Cli;
 
@@ -83,10 +83,11 @@ async fn book_keyed(
 async fn book_both(args: Booking, spawn: Spawn) -> Result<usize, ToolError> {
     let child = spawn.child()?.only(|spec| &*spec.name == "book").start();
     let proposals = [args.entry, args.entry + 1].map(|entry| {
-        let args = format!(r#"{{"entry": {entry}}}"#);
+        let args = format!(r#"{{"entry": {entry}, "ms": {}}}"#, args.ms);
         Proposal::new(format!("entry_{entry}"), "book", args)
     });
     let replies = child.batch(proposals.into()).await?;
+    child.end(RunEnd::Ended, "booked").await?;
     Ok(replies.iter().filter(|reply| !reply.is_error).count())
 }
 

@@ -13,13 +13,17 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tooltape::{Access, Empty, Grant, Spec, Tool, ToolError, input, tool, tool_fn, tools};
+use tooltape::{Access, Empty, Grant, Rights, Spec, Tool, ToolError, input, tool, tool_fn, tools};
 use tooltape_cli::Cli;
 
 /// The books in the house. Tools name it, and the model never sees it.
 #[derive(Clone)]
 struct Shelf(Arc<Mutex<Vec<String>>>);
-impl Grant for Shelf {}
+impl Grant for Shelf {
+    fn confers(&self) -> Rights {
+        Rights::of(["fs:write:@shelf/books".parse().expect("a right")])
+    }
+}
 
 #[input]
 struct Lend {
@@ -30,7 +34,7 @@ struct Lend {
 /// Lends a book to a guest.
 #[tool(
     Write, version = "1.0.0", confirm, reach = Local, filesystem = false, process = false,
-    spend = false, needs("shelf:take:books"), wall_ms = 1_000
+    spend = false, needs("fs:write:@shelf/books"), wall_ms = 1_000
 )]
 async fn lend(args: Lend, shelf: Shelf) -> Result<String, ToolError> {
     let mut books = shelf.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -75,6 +75,9 @@ pub(crate) enum Command {
     Replay(Replay),
     /// Go on with a run that crashed or was paused
     Resume(Resume),
+    /// List and answer what paused runs ask
+    #[command(subcommand)]
+    Approve(Approve),
     /// Start a new run from a call of another, with other arguments
     Fork(Fork),
     /// Compare two runs, call by call
@@ -94,6 +97,9 @@ pub(crate) enum Command {
     /// List, show, check and export tools
     #[command(subcommand)]
     Tools(Tools),
+    /// Check the policy, and explain what it decides
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// Write a `tooltape.toml` and a script to start from
     Init(Init),
     /// Explain the configuration
@@ -128,8 +134,9 @@ pub(crate) struct Run {
     pub(crate) how: How,
 }
 
+/// A tool and its arguments.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Call {
+pub(crate) struct What {
     /// The tool
     pub(crate) name: String,
     /// Arguments; strings are taken as they are, all else is JSON
@@ -138,6 +145,12 @@ pub(crate) struct Call {
     /// All arguments as one JSON object, or `-` to read it from stdin
     #[arg(long, value_name = "JSON|-", conflicts_with = "pairs")]
     pub(crate) args_json: Option<OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Call {
+    #[command(flatten)]
+    pub(crate) what: What,
     /// Check the arguments and show what the policy would decide; execute nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -150,6 +163,36 @@ pub(crate) struct Call {
     /// Answer the question whether the call may run with yes; what is denied stays denied
     #[arg(short, long)]
     pub(crate) yes: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Approve {
+    /// List the questions that wait for an answer, the oldest first
+    Ls,
+    /// Let the call run: exactly this one, once
+    Yes {
+        /// The question: its id, or the beginning of one
+        id: String,
+        /// Also whatever the same rule asks about the same tool until the run ends
+        #[arg(long)]
+        run: bool,
+    },
+    /// Do not let the call run
+    No {
+        /// The question: its id, or the beginning of one
+        id: String,
+        /// Why, for the model to read
+        #[arg(long, value_name = "WHY")]
+        tell: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Check the rules and their examples, and name those that never decide
+    Check,
+    /// Say what a call would come to, by which rule, file and line, and what else matches
+    Explain(What),
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,9 +1,11 @@
 //! The commands, one file each.
 
+mod approve;
 mod call;
 mod completions;
 mod config;
 mod init;
+mod policy;
 mod run;
 mod runs;
 mod show;
@@ -19,7 +21,9 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
-use crate::args::{Args, Command, ConfigCommand, Pair, RunsCommand, Tools};
+use tooltape::Answer;
+
+use crate::args::{Approve, Args, Command, ConfigCommand, Pair, PolicyCommand, RunsCommand, Tools};
 use crate::config::Layers;
 use crate::exit::Exit;
 use crate::host::Host;
@@ -79,6 +83,15 @@ pub(crate) fn dispatch(context: &Context<'_>, args: &Args) -> Result<Exit> {
             Some(RunsCommand::Gc { yes }) => runs::collect(context, *yes),
         },
         Command::Resume(resume) => block_on(resume::resume(context, resume))?,
+        Command::Approve(Approve::Ls) => block_on(approve::list(context))?,
+        Command::Approve(Approve::Yes { id, run }) => {
+            let answer = if *run { Answer::Run } else { Answer::Once };
+            block_on(approve::answer(context, id, answer))?
+        }
+        Command::Approve(Approve::No { id, tell }) => {
+            let why = tell.clone().unwrap_or_else(|| "somebody said no".to_owned());
+            block_on(approve::answer(context, id, Answer::Deny(why)))?
+        }
         Command::Fork(fork) => block_on(fork::fork(context, fork))?,
         Command::Diff(diff) => diff::diff(context, diff),
         Command::RecordTest(test) => record_test::record_test(context, test),
@@ -92,6 +105,8 @@ pub(crate) fn dispatch(context: &Context<'_>, args: &Args) -> Result<Exit> {
         Command::Tools(Tools::Show { name }) => tools::show(context, name),
         Command::Tools(Tools::Lint { provider, deny }) => tools::lint(context, provider, *deny),
         Command::Tools(Tools::Export { provider }) => tools::export(context, *provider),
+        Command::Policy(PolicyCommand::Check) => policy::check(context),
+        Command::Policy(PolicyCommand::Explain(what)) => block_on(policy::explain(context, what))?,
         Command::Init(init) => init::init(context, &init.folder),
         Command::Config(ConfigCommand::Explain { key }) => config::explain(context, key.as_deref()),
         Command::Config(ConfigCommand::Schema) => config::schema(context),

@@ -107,6 +107,10 @@ pub(crate) struct TouchesTable {
 pub(crate) struct PolicyTable {
     /// What happens to calls that no rule decides. Default: `ask`.
     pub(crate) default: Option<DefaultWord>,
+    /// What runs may do, such as `fs:read:src`; with a `!` before it, what they may not. Default:
+    /// what the workspace and the program's own handles allow. A project can only narrow what its
+    /// user says.
+    pub(crate) rights: Option<Vec<String>>,
     /// Rules, in their order: the first that matches decides, but a `deny` that matches beats all
     /// others. The rules of all layers add up, those of the project before those of the user.
     pub(crate) rules: Option<Vec<RuleTable>>,
@@ -141,6 +145,20 @@ pub(crate) struct RuleTable {
     pub(crate) verdict: VerdictWord,
     /// What the model reads where the call is denied.
     pub(crate) message: Option<String>,
+    /// Calls that the rule must match, or must not. They are tried whenever the file is read.
+    pub(crate) examples: Option<Vec<ExampleTable>>,
+}
+
+/// A call that a rule is tried on.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct ExampleTable {
+    /// The tool's name. Default: the rule's own.
+    pub(crate) tool: Option<String>,
+    /// The arguments. Default: none.
+    pub(crate) args: Option<BTreeMap<String, serde_json::Value>>,
+    /// Whether the rule matches it. Default: true.
+    pub(crate) matches: Option<bool>,
 }
 
 /// What a tool does to the world.

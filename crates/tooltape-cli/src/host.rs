@@ -8,7 +8,7 @@ use tooltape::{Clock, Missing, Random, Run, RunId, Tool, Toolbox};
 use crate::config::{Found, Layers, Rank};
 use crate::exit::Exit;
 use crate::origin::Origin;
-use crate::policy::Stated;
+use crate::policy::{self, Stated};
 use crate::report::{Problem, Result};
 use crate::touches;
 use crate::workspace::{self, Copying, Opened};
@@ -114,6 +114,10 @@ impl Host {
         let policy = Stated::new(layers, &self.tools)?;
         let run = Run::new(&toolbox).clock(Clock::system()).grant(workspace.grant.clone());
         let run = self.grants.iter().fold(run, |run, grant| grant(run));
+        let run = match policy::rights(layers)? {
+            None => run,
+            Some(rights) => run.rights(rights),
+        };
         Ok(InPlace { run, policy })
     }
 }

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tooltape::dialect::{Advert, Dialect, Severity, lint};
 use tooltape::{
-    Access, Bound, Cancel, Clock, Determinism, Errors, Need, Progress, Random, Registered, RunInfo,
-    Spec, Toolbox,
+    Access, Artifacts, Bound, Cancel, Clock, Determinism, Errors, Need, Progress, Random,
+    Registered, Right, RunInfo, Spec, Toolbox,
 };
 
 use crate::args::Level;
@@ -199,29 +199,29 @@ impl Tool<'_> {
             Need::of::<RunInfo>(),
             Need::of::<Progress>(),
             Need::of::<Cancel>(),
+            Need::of::<Artifacts>(),
         ];
         let needs = self.spec.needs.iter().filter(|need| !harmless.contains(need));
         let needs: Vec<String> = needs.map(|need| format!("`{}`", need.name())).collect();
         let is_silent = self.spec.capabilities.is_empty() && !needs.is_empty();
         let message = format!("it takes {}, and declares no capability", needs.join(", "));
-        let hint = "say what for, such as `needs(\"fs:read:.\")`";
+        let hint = "say what for, such as `needs(\"fs:read:{path}\")`";
         is_silent.then(|| self.finding(Level::Warning, "spec.capabilities", message, hint))
     }
 
     fn capability_forms(&self) -> impl Iterator<Item = Finding> {
-        let is_formed = |capability: &&String| {
-            let mut parts = capability.splitn(3, ':');
-            let word = |part: &str| {
-                !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            };
-            parts.next().is_some_and(word)
-                && parts.next().is_some_and(word)
-                && parts.next().is_some_and(|scope| !scope.is_empty())
-        };
-        self.spec.capabilities.iter().filter(move |capability| !is_formed(capability)).map(|it| {
-            let message = format!("capability `{it}`, expected `domain:action:scope`");
-            let hint = "write it like `net:get:api.example.com`";
-            self.finding(Level::Warning, "spec.capability-form", message, hint)
+        self.spec.capabilities.iter().filter_map(|capability| {
+            // What stands for an argument is read once it is filled in.
+            let filled: String = capability
+                .split_inclusive('}')
+                .map(|part| {
+                    part.split_once('{').map_or(part.to_owned(), |(it, _)| format!("{it}x"))
+                })
+                .collect();
+            let err = filled.parse::<Right>().err()?;
+            let message = format!("`{capability}` is held by nobody: {err}");
+            let hint = "write it like `net:get:api.example.com` or `fs:read:{path}`";
+            Some(self.finding(Level::Warning, "spec.capability-form", message, hint))
         })
     }
 

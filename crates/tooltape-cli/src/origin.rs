@@ -10,6 +10,9 @@ use crate::workspace::Opened;
 /// What a fork's note says besides: the run in whose folder it goes on.
 pub(crate) const SHARED_KEY: &str = "shares_workspace_with";
 
+/// The part of a note that says where a run works, which is another place in a fork of a copy.
+pub(crate) const WORKSPACE_KEY: &str = "workspace";
+
 /// Where a run came from. A path that is not UTF-8 is not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {

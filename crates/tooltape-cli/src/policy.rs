@@ -3,11 +3,14 @@
 use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
-use serde_json::{Map, Value};
-use tooltape::{Access, Call, Policy, Registered, Toolbox, Verdict};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use tooltape::{Access, Call, Domain, Hash, Policy, Registered, Rights, Toolbox, Verdict};
 
 use crate::arguments::can_have;
-use crate::config::{AccessWord, DefaultWord, Found, Layers, Rank, RuleTable, VerdictWord};
+use crate::config::{
+    AccessWord, DefaultWord, ExampleTable, Found, Layers, Rank, RuleTable, VerdictWord,
+};
 use crate::report::Result;
 
 /// What happens to a call whose denial nobody explained.
@@ -62,12 +65,87 @@ impl Stated {
     }
 }
 
+/// What runs may do, where the configuration says so: what all that counts allow.
+pub(crate) fn rights(layers: &Layers) -> Result<Option<Rights>> {
+    let said = layers.narrowed("policy.rights", |config| config.policy.rights.clone());
+    let read = |found: &Found<'_, Vec<String>>| {
+        let read = found.value.join("\n").parse::<Rights>();
+        read.map_err(|err| found.problem(None, err.to_string()))
+    };
+    let mut all = said.iter().map(read);
+    let Some(first) = all.next().transpose()? else { return Ok(None) };
+    all.try_fold(first, |met, rights| Ok(met.meet(&rights?))).map(Some)
+}
+
+/// What one rule, or what holds without one, says of a call.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Said {
+    /// The file and the line.
+    pub(crate) rule: String,
+    pub(crate) verdict: &'static str,
+    /// Whether it is what the call comes to.
+    pub(crate) decides: bool,
+}
+
+impl Stated {
+    /// What everything says that matches a call, in order, and which of it decides.
+    pub(crate) fn explain(&self, call: &Call) -> Vec<Said> {
+        let args = top_level(call);
+        let decided = self.judge(call);
+        let said = |name: &str, verdict: &Verdict| Said {
+            rule: name.to_owned(),
+            verdict: word(verdict),
+            decides: decided.rule() == name,
+        };
+        let matching = self.rules.iter().filter(|rule| rule.matches(call, &args));
+        let mut all: Vec<Said> =
+            matching.map(|rule| said(&rule.name, &rule.verdict(call))).collect();
+        all.push(said(&self.default_name, &self.undecided(call)));
+        let floor = self.floor_name.as_ref().filter(|name| **name != self.default_name);
+        all.extend(floor.map(|name| said(name, &Verdict::deny(name.clone(), DENIED))));
+        all
+    }
+
+    /// Rules that never decide, each beside the one that always decides before it.
+    pub(crate) fn unreachable(&self) -> Vec<(String, String)> {
+        let shadowed = self.rules.iter().enumerate().filter_map(|(at, rule)| {
+            let earlier = self.rules[..at].iter().filter(|it| it.is_users == rule.is_users);
+            let denies = self.rules.iter().filter(|it| it.verdict == VerdictWord::Deny);
+            let before: Vec<&Rule> = match rule.verdict {
+                VerdictWord::Deny => earlier.filter(|it| it.verdict == VerdictWord::Deny).collect(),
+                VerdictWord::Allow | VerdictWord::Ask => earlier.chain(denies).collect(),
+            };
+            let by = before.into_iter().find(|it| it.covers_all_of(rule))?;
+            Some((rule.name.clone(), by.name.clone()))
+        });
+        shadowed.collect()
+    }
+
+    /// How many rules there are.
+    pub(crate) fn len(&self) -> usize {
+        self.rules.len()
+    }
+}
+
+/// The word for a verdict.
+pub(crate) fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow { .. } => "allow",
+        Verdict::Ask { .. } => "ask",
+        Verdict::Deny { .. } => "deny",
+    }
+}
+
+fn top_level(call: &Call) -> Map<String, Value> {
+    match call.args().to_value() {
+        Value::Object(args) => args,
+        _ => Map::new(),
+    }
+}
+
 impl Policy for Stated {
     fn judge(&self, call: &Call) -> Verdict {
-        let args = match call.args().to_value() {
-            Value::Object(args) => args,
-            _ => Map::new(),
-        };
+        let args = top_level(call);
         let matching = || self.rules.iter().filter(|rule| rule.matches(call, &args));
         if let Some(denying) = matching().find(|rule| rule.verdict == VerdictWord::Deny) {
             return denying.verdict(call);
@@ -86,11 +164,32 @@ impl Policy for Stated {
             (None, None, _) => self.undecided(call),
         }
     }
+
+    /// All that it decides by; where a rule stands is not part of it.
+    fn version(&self) -> Hash {
+        let rule = |rule: &Rule| {
+            let globs: Vec<_> =
+                rule.globs.iter().map(|(name, glob)| (name, glob.glob().glob())).collect();
+            json!({
+                "tool": rule.tool,
+                "access": rule.access.map(|access| format!("{access:?}")),
+                "where": globs,
+                "verdict": format!("{:?}", rule.verdict),
+                "users": rule.is_users,
+                "message": rule.message,
+            })
+        };
+        let rules: Vec<_> = self.rules.iter().map(rule).collect();
+        let default = format!("{:?}", self.default);
+        let version =
+            json!({ "rules": rules, "default": default, "floor": self.floor_name.is_some() });
+        Hash::of(Domain::Policy, version.to_string().as_bytes())
+    }
 }
 
 impl Rule {
     fn new(found: &Found<'_, &RuleTable>, toolbox: &Toolbox) -> Result<Rule> {
-        let RuleTable { tool, access, globs, verdict, message } = found.value;
+        let RuleTable { tool, access, globs, verdict, message, .. } = found.value;
         // A user's rules are for all programs, and not every program has every tool.
         if let Some(name) = tool
             && found.layer.rank() != Rank::User
@@ -108,7 +207,7 @@ impl Rule {
             })?;
             matchers.push((name.clone(), built.compile_matcher()));
         }
-        Ok(Rule {
+        let rule = Rule {
             name: found.rule_name(),
             is_users: found.layer.rank() == Rank::User,
             tool: tool.clone(),
@@ -116,12 +215,60 @@ impl Rule {
             globs: matchers,
             verdict: *verdict,
             message: message.clone(),
-        })
+        };
+        rule.try_examples(found, toolbox)?;
+        Ok(rule)
+    }
+
+    /// Tries the rule on the calls that its file names.
+    fn try_examples(&self, found: &Found<'_, &RuleTable>, toolbox: &Toolbox) -> Result {
+        for (at, example) in found.value.examples.iter().flatten().enumerate() {
+            let ExampleTable { tool, args, matches } = example;
+            let part = format!("examples.{at}");
+            let Some(tool) = tool.as_deref().or(self.tool.as_deref()) else {
+                let why = "the rule names no tool, so its examples must";
+                return Err(found.problem(Some(&part), why));
+            };
+            let Some(registered) = toolbox.get(tool) else {
+                // A user's rules are for all programs, and not every program has every tool.
+                if found.layer.rank() == Rank::User {
+                    continue;
+                }
+                let why = format!("there is no tool named `{tool}`");
+                return Err(found.problem(Some(&part), why));
+            };
+            let args = args.clone().unwrap_or_default().into_iter().collect();
+            let does = self.fits(tool, registered.spec().effects.access, &args);
+            let should = matches.unwrap_or(true);
+            if does != should {
+                let word = |matches| if matches { "matches" } else { "does not match" };
+                let why = format!("the rule {} it, expected that it {}", word(does), word(should));
+                return Err(found.problem(Some(&part), why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it matches whatever another rule does.
+    fn covers_all_of(&self, other: &Rule) -> bool {
+        let is_same = |mine: &(String, GlobMatcher), others: &(String, GlobMatcher)| {
+            mine.0 == others.0 && mine.1.glob() == others.1.glob()
+        };
+        // A rule that allows covers less of what is in doubt.
+        let in_doubt = |rule: &Rule| rule.verdict != VerdictWord::Allow || rule.globs.is_empty();
+        (self.tool.is_none() || self.tool == other.tool)
+            && (self.access.is_none() || self.access == other.access)
+            && self.globs.iter().all(|mine| other.globs.iter().any(|it| is_same(mine, it)))
+            && (in_doubt(self) || !in_doubt(other))
     }
 
     fn matches(&self, call: &Call, args: &Map<String, Value>) -> bool {
-        let is_tool = self.tool.as_ref().is_none_or(|tool| tool == call.tool().name().as_str());
-        let is_access = self.access.is_none_or(|word| access(word) == call.spec().effects.access);
+        self.fits(call.tool().name().as_str(), call.spec().effects.access, args)
+    }
+
+    fn fits(&self, tool: &str, does: Access, args: &Map<String, Value>) -> bool {
+        let is_tool = self.tool.as_ref().is_none_or(|named| named == tool);
+        let is_access = self.access.is_none_or(|word| access(word) == does);
         is_tool
             && is_access
             && self.globs.iter().all(|(name, glob)| self.covers(glob, args.get(name)))

@@ -53,7 +53,13 @@ impl Tally {
                     (Executed::NotExecuted, _) => Executed::NotExecuted,
                 });
             }
-            Event::RunResumed { in_doubt } => self.in_doubt.clone_from(in_doubt),
+            Event::RunResumed { in_doubt, .. } => {
+                self.in_doubt.clone_from(in_doubt);
+                self.end = None;
+            }
+            Event::RunPaused { why } => {
+                self.end = Some(End { status: "paused", stop: why.clone(), answer: None });
+            }
             Event::RunEnded { status, stop, answer } => {
                 let (stop, answer) = (stop.clone(), answer.clone());
                 self.end = Some(End { status, stop, answer });

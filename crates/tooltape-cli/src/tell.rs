@@ -90,7 +90,7 @@ impl Teller {
                 };
                 faint(format!("  … {call} was in doubt; its tool was asked: {found}"))
             }
-            Event::RunResumed { in_doubt } => vec![resumed(in_doubt)],
+            Event::RunResumed { in_doubt, .. } => vec![resumed(in_doubt)],
             Event::RunPaused { why } => {
                 vec![format!("{} {}", paint(STRONG, "paused"), escape::clipped(why, SAID_CHARS))]
             }

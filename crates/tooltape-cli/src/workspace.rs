@@ -44,19 +44,30 @@ pub(crate) fn open(
         (Workspace::Copy(table), Copying::Unneeded) => opened(found.below(&table.copy)?, None),
         (Workspace::Copy(table), Copying::Fresh) => {
             let from = found.below(&table.copy)?;
-            let state = Xdg::new().ok().and_then(|xdg| xdg.state_dir()).ok_or_else(|| {
-                Problem::new(Exit::Usage, "workspace.homeless", "there is no folder for copies")
-                    .hint("set `HOME` or `XDG_STATE_HOME`")
-            })?;
-            let to = state.join("tooltape/work").join(run.to_string());
-            copy(&from, &to).map_err(|err| {
-                let message = format!("`{}` could not be copied: {err}", from.display());
-                Problem::new(Exit::Failed, "workspace.uncopied", message)
-                    .hint("`workspace.copy` names a folder of plain files")
-            })?;
+            let to = copied(&from, run, "`workspace.copy` names a folder of plain files")?;
             opened(to, Some(from))
         }
     }
+}
+
+/// The copy that another run worked on, as it is now, copied for this one.
+pub(crate) fn open_copy(of: Opened, run: RunId) -> Result<Opened> {
+    let to = copied(&of.folder, run, "a copy of a run is forked with a copy of its own")?;
+    opened(to, of.copied_from)
+}
+
+/// Copies a folder for a run, and says where it is.
+fn copied(from: &Path, run: RunId, hint: &str) -> Result<PathBuf> {
+    let state = Xdg::new().ok().and_then(|xdg| xdg.state_dir()).ok_or_else(|| {
+        Problem::new(Exit::Usage, "workspace.homeless", "there is no folder for copies")
+            .hint("set `HOME` or `XDG_STATE_HOME`")
+    })?;
+    let to = state.join("tooltape/work").join(run.to_string());
+    copy(from, &to).map_err(|err| {
+        let message = format!("`{}` could not be copied: {err}", from.display());
+        Problem::new(Exit::Failed, "workspace.uncopied", message).hint(hint)
+    })?;
+    Ok(to)
 }
 
 /// Opens a folder that a run worked in before.

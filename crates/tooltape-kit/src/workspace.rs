@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata};
-use tooltape::Grant;
+use tooltape::{Grant, Rights};
 
 #[cfg(not(unix))]
 use elsewhere as system;
@@ -61,7 +61,13 @@ pub struct Workspace {
     root: Arc<Dir>,
 }
 
-impl Grant for Workspace {}
+impl Grant for Workspace {
+    /// Whoever holds the handle may use the files.
+    fn confers(&self) -> Rights {
+        let rights = ["fs:read:.", "fs:write:."].map(|right| right.parse());
+        Rights::of(rights.into_iter().flatten())
+    }
+}
 
 impl Workspace {
     /// Opens a folder of the host's choice. Only here is a path of the whole machine taken.

@@ -94,6 +94,8 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
             return answered;
         }
         let (status, stop, answer) = match &answered {
+            // The tape says already that it waits.
+            Ok(paused) if paused.stop == Stopped::Paused => return answered,
             Ok(answered) => {
                 (answered.stop.status(), answered.stop.word().to_owned(), answered.text.clone())
             }
@@ -126,6 +128,7 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
                     Some(replies) => replies,
                     None => match run.answer_rest(&offer, proposals).await {
                         Ok(replies) => replies,
+                        Err(RunError::Paused { .. }) => return Ok(talk.paused()),
                         Err(err) => return self.end(Err(err.into())).await,
                     },
                 };
@@ -167,7 +170,11 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
                     talk.turn(turn)
                 }
                 // A late call resolves against the offer that advertised it.
-                Next::Calls(proposals) => talk.replies(self.run().answer(&offer, proposals).await?),
+                Next::Calls(proposals) => match self.run().answer(&offer, proposals).await {
+                    Ok(replies) => talk.replies(replies),
+                    Err(RunError::Paused { .. }) => return Ok(talk.paused()),
+                    Err(err) => return Err(err.into()),
+                },
                 Next::Stop(answered) => return Ok(answered),
             };
         }

@@ -7,7 +7,7 @@ use crate::canon::{Canon, Domain, Hash};
 use crate::fault::{Fault, ToolError, clip};
 use crate::id::{CallNo, ToolId};
 use crate::spec::{Effects, Footprint, Spec, Typed};
-use crate::tool::{Args, Output, Registered};
+use crate::tool::{Output, Registered};
 
 /// What a model asked for. Nothing in it is trusted, not even that it is JSON.
 ///
@@ -287,10 +287,10 @@ impl Call {
         self.facts.registered.as_ref().expect("a call has a tool")
     }
 
-    /// The arguments for one attempt. What resolving read is used up by the first.
+    /// The arguments as resolving read them, which the first attempt uses up.
     #[inline]
-    pub(crate) fn args_for_attempt(&mut self) -> Args {
-        Args::new(self.args().clone(), self.typed.take())
+    pub(crate) fn take_typed(&mut self) -> Option<Typed> {
+        self.typed.take()
     }
 }
 

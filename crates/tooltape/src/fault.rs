@@ -390,12 +390,14 @@ pub(crate) fn guarded(dropping: impl FnOnce()) {
     }
 }
 
+/// How a text ends that was shortened.
+pub(crate) const CLIPPED: &str = " …";
+
 /// Shortens a text to at most `bytes`, at a character boundary, and says so.
 pub(crate) fn clip(mut text: String, bytes: usize) -> String {
-    const MARK: &str = " …";
     if text.len() > bytes {
-        text.truncate(text.floor_char_boundary(bytes.saturating_sub(MARK.len())));
-        text.push_str(MARK);
+        text.truncate(text.floor_char_boundary(bytes.saturating_sub(CLIPPED.len())));
+        text.push_str(CLIPPED);
     }
     text
 }

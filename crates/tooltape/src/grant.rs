@@ -9,29 +9,30 @@ mod random;
 mod secret;
 mod state;
 mod store;
+mod token;
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use tokio_util::sync::CancellationToken;
-
 pub(crate) use asked::Asked;
 pub use clock::Clock;
 pub(crate) use lease::{Lease, Vigil, Work};
 pub use life::IdempotencyKey;
 pub(crate) use life::{Leash, Life};
-pub(crate) use live::{CallContext, Note, RunContext, Witness};
+pub(crate) use live::{CallContext, Note, Noted, RunContext, Witness};
 pub use live::{Cancel, EMITTED_BYTES_MAX, NOTES_MAX, PROGRESS_BYTES_MAX, Progress, RunInfo};
 pub use random::Random;
 pub(crate) use secret::REDACTED;
 pub use secret::Secret;
 pub use state::State;
 pub use store::{NamedStore, STORE_KEY_BYTES_MAX, STORE_VALUE_BYTES_MAX, STORE_VALUES_MAX, Store};
+pub(crate) use token::Token;
 
 use crate::canon::{Canon, Hash};
 use crate::id::CallNo;
+use crate::right::Rights;
 use crate::sync::{Mutex, OnceLock};
 
 /// A value that a tool may ask for by naming its type after the first parameter.
@@ -57,6 +58,12 @@ pub trait Grant: Clone + Send + Sync + 'static {
     /// Whether a tool that takes it runs a child run.
     #[doc(hidden)]
     const RECURSIVE: bool = false;
+
+    /// What holding it lets a run do, unless [`Run::rights`](crate::Run::rights) says what the run
+    /// may do. A handle to files, for example, is the right to use them.
+    fn confers(&self) -> Rights {
+        Rights::none()
+    }
 
     /// The same grant, as one call holds it.
     #[doc(hidden)]
@@ -136,6 +143,7 @@ pub(crate) struct GrantMap {
     grants: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     secrets: Vec<Secret<Vec<u8>>>,
     restore: HashMap<TypeId, Arc<Restore>>,
+    conferred: HashMap<TypeId, Rights>,
 }
 
 /// Takes over the last value of a state.
@@ -144,6 +152,7 @@ type Restore = dyn Fn(&str, &Canon) -> Result<bool, String> + Send + Sync;
 impl GrantMap {
     pub(crate) fn insert<G: Grant>(&mut self, grant: G) {
         self.secrets.extend(grant.secret().map(|secret| Secret::new(secret.to_vec())));
+        self.conferred.insert(TypeId::of::<G>(), grant.confers());
         let grant = Arc::new(grant);
         let restored = grant.clone();
         let restore = move |state: &str, value: &Canon| restored.restore(state, value);
@@ -157,6 +166,14 @@ impl GrantMap {
 
     pub(crate) fn covers(&self, need: Need) -> bool {
         self.grants.contains_key(&need.id)
+    }
+
+    /// What the grants confer together. What one of them denies, none confers.
+    pub(crate) fn confer(&self) -> Rights {
+        let all = || self.conferred.values();
+        let allowed = all().flat_map(|rights| rights.allowed().iter().cloned());
+        let denied = all().flat_map(|rights| rights.denied().iter().cloned());
+        Rights::of(allowed).denying(denied)
     }
 
     /// Takes over the last value of a state, where one of the grants is it.
@@ -181,8 +198,10 @@ pub struct Grants<'c> {
     pub(crate) args_hash: &'c Hash,
     /// The one moment that a tool with bounded determinism sees.
     pub(crate) frozen_unix_us: Option<u64>,
+    /// Whether the tool says that it changes something.
+    pub(crate) is_write: bool,
     /// What cancels the call.
-    pub(crate) cancel: &'c CancellationToken,
+    pub(crate) cancel: &'c Token,
     /// What the call has of its own, made once somebody wants it.
     pub(crate) life: &'c OnceLock<Arc<Life>>,
     /// What tells the attempt that nobody waits for it any more.
@@ -202,7 +221,9 @@ impl Grants<'_> {
     fn context(&self) -> CallContext {
         let (run, id, life) = (self.run.clone(), self.id.clone(), self.life().clone());
         let cancel = self.leash.token(&life).clone();
-        CallContext::new(run, id, life, cancel, self.frozen_unix_us)
+        let info = CallContext::info(run, life.call(), id);
+        let (frozen_unix_us, is_write) = (self.frozen_unix_us, self.is_write);
+        CallContext { info, life, cancel, frozen_unix_us, is_write }
     }
 
     /// What the call has of its own.

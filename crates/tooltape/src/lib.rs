@@ -21,6 +21,7 @@ mod canon;
 mod fault;
 mod place;
 // declaring
+mod right;
 mod grant;
 mod artifact;
 mod spec;
@@ -31,6 +32,7 @@ pub mod builtin;
 mod call;
 mod toolbox;
 mod policy;
+mod approve;
 mod reply;
 // doing
 mod tape;
@@ -47,6 +49,7 @@ mod replay;
 pub mod testing;
 
 pub use agent::{Agent, AgentError, Answered, Next, Stopped, Talk};
+pub use approve::Question;
 pub use artifact::{Artifact, ArtifactError, ArtifactId, ArtifactPart, Artifacts, NotAnArtifact};
 pub use batch::{Claim, Order, Waiting};
 pub use call::{Arguments, Call, Facts, Outcome, Proposal, RepairStep};
@@ -70,8 +73,13 @@ pub use replay::{
     CallDiff, Cause, Change, Diff, Divergence, RecordTest, Replay, ReplayError, Report, Stage,
 };
 pub use reply::{FaultView, Frame, Framing, RedactError, Redactor, Rendered, Reply};
+pub use right::{
+    Allowance, Amounts, Holding, Measure, Refusal, Right, RightError, Rights, RightsError,
+    ScopeError, Short, Why, Withheld,
+};
 pub use run::{
-    Canceller, Child, Fork, Missing, Nested, Recovery, ResumeError, Run, RunError, RunLimits, Spawn,
+    AnswerError, Canceller, Child, Fork, Missing, Nested, OpenQuestion, Recovery, ResumeError, Run,
+    RunEnd, RunError, RunLimits, Spawn, answer_question, open_questions,
 };
 pub use schema::{Checker, Mismatch, PatternFault, Problem, ProblemKind, SchemaError, nearest};
 pub use spec::{
@@ -89,8 +97,8 @@ pub use tape::{
 };
 #[cfg(feature = "sqlite")]
 pub use tape::{
-    DeadWriter, Erase, NotAStatus, Recovered, RunStatus, RunSummary, RunsQuery, SqliteOptions,
-    SqliteTape, TornTail,
+    Audit, DeadWriter, Erase, NotAStatus, Recovered, RunStatus, RunSummary, RunsQuery,
+    SqliteOptions, SqliteTape, TornTail,
 };
 pub use tool::{
     Args, BindError, Block, BlockingHandler, BoxFuture, Content, Empty, Handler, Input, IntoOutput,
@@ -120,16 +128,20 @@ pub mod limits {
     pub use crate::history::{ARGUMENT_SHOWN_BYTES_MAX, COMPACTED_BYTES_MAX, WINDOW_BYTES_DEFAULT};
     pub use crate::id::{NAME_BYTES_MAX, VERSION_BYTES_MAX};
     pub use crate::perform::{CACHE_BYTES_DEFAULT, CACHE_ENTRIES_DEFAULT, SPAN_CONTENT_BYTES_MAX};
-    pub use crate::replay::{DIFF_CALLS_MAX, DIFF_CHANGES_MAX};
+    pub use crate::replay::{DIFF_CALLS_MAX, DIFF_CHANGES_MAX, REPLAY_WALL_DEFAULT};
     pub use crate::reply::{
         BLOCKS_MAX, FAULT_BYTES_MAX, IMAGE_BYTES_MAX, MEDIA_TYPE_BYTES_MAX, OUTPUT_BYTES_DEFAULT,
         OUTPUT_BYTES_MIN, SECRET_BYTES_MIN, SECRETS_BYTES_MAX,
     };
+    pub use crate::right::{
+        HOST_BYTES_MAX, RIGHT_BYTES_MAX, RIGHT_PATH_BYTES_MAX, RIGHT_PATH_DEPTH_MAX, RIGHTS_MAX,
+        WORD_BYTES_MAX,
+    };
     pub use crate::run::{
-        BATCH_CALLS_DEFAULT, BATCH_WALL_DEFAULT, BLOCKING_DEFAULT, CANCEL_GRACE_DEFAULT,
-        CONCURRENCY_DEFAULT, DEPTH_DEFAULT, IDLE_DEFAULT, MUTATIONS_DEFAULT, NAME_KEPT_BYTES_MAX,
-        QUEUE_DEFAULT, RUN_BYTES_DEFAULT, RUN_CALLS_DEFAULT, RUN_WALL_DEFAULT, TAPE_WALL_DEFAULT,
-        WALL_DEFAULT,
+        APPROVAL_DEFAULT, BATCH_CALLS_DEFAULT, BATCH_WALL_DEFAULT, BLOCKING_DEFAULT,
+        CANCEL_GRACE_DEFAULT, CONCURRENCY_DEFAULT, DEPTH_DEFAULT, IDLE_DEFAULT, MUTATIONS_DEFAULT,
+        NAME_KEPT_BYTES_MAX, QUEUE_DEFAULT, RUN_BYTES_DEFAULT, RUN_CALLS_DEFAULT, RUN_WALL_DEFAULT,
+        TAPE_WALL_DEFAULT, WALL_DEFAULT,
     };
     pub use crate::schema::{
         ALLOWED_MAX, CHECK_STEPS_MIN, CHECK_STEPS_PER_BYTE, EXCERPT_BYTES_MAX, MISMATCH_BYTES_MAX,
@@ -155,6 +167,14 @@ pub mod layer {
     pub use crate::perform::{
         Breaker, Cache, Concurrency, Layer, LayerFn, Layered, Next, RateLimit, Timeout, layer_fn,
         only,
+    };
+}
+
+/// What rights are about: the typed parts of a [`Right`].
+pub mod scope {
+    pub use crate::right::{
+        Amount, Currency, FileScope, Host, Hosts, McpTool, Method, NetScope, Program, RelativePath,
+        SpawnScope, SpendScope, Variable, Word,
     };
 }
 

@@ -34,7 +34,7 @@ use crate::grant::Grants;
 use crate::id::CallNo;
 use crate::policy::Permit;
 use crate::reply::{FaultView, Reply};
-use crate::spec::{Access, Determinism};
+use crate::spec::{Access, Determinism, Typed};
 use crate::tape::{Accepted, Event, Record, TapeError};
 use crate::tool::{Args, BoxFuture, Output, Source};
 
@@ -55,7 +55,8 @@ pub trait Perform: Send + Sync {
 /// gets there before anything can happen.
 pub struct Attempt<'p> {
     call: &'p Call,
-    args: Args,
+    /// The arguments, where resolving read them and no attempt had them yet.
+    typed: Option<Typed>,
     no: u32,
     passage: &'p Passage,
 }
@@ -129,8 +130,8 @@ impl<'p> Attempt<'p> {
     /// An attempt whose start is on the tape.
     #[inline]
     pub(crate) fn of(permit: &'p mut Permit, no: u32, passage: &'p Passage) -> Attempt<'p> {
-        let args = permit.call_mut().args_for_attempt();
-        Attempt { call: permit.call(), args, no, passage }
+        let typed = permit.call_mut().take_typed();
+        Attempt { call: permit.call(), typed, no, passage }
     }
 
     /// The call.
@@ -160,7 +161,8 @@ impl<'p> Attempt<'p> {
     where
         'p: 'a,
     {
-        self.call.registered().tool().call(self.args, grants)
+        let args = Args::new(self.call.args().clone(), self.typed);
+        self.call.registered().tool().call(args, grants)
     }
 }
 

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::call::{Call, Facts};
+use crate::canon::{Canon, Domain, Hash};
 use crate::fault::{Denied, Fault};
 use crate::spec::Access;
 use crate::tool::BoxFuture;
@@ -70,11 +73,20 @@ impl Verdict {
 pub trait Policy: Send + Sync {
     /// Judges one call. A panic in it denies the call.
     fn judge(&self, call: &Call) -> Verdict;
+
+    /// What tells this policy from another: a hash of all that it decides by. An approval under one
+    /// version is none under another.
+    fn version(&self) -> Hash;
 }
 
 impl<F: Fn(&Call) -> Verdict + Send + Sync> Policy for F {
     fn judge(&self, call: &Call) -> Verdict {
         self(call)
+    }
+
+    /// Nobody can look into a closure: its version is where it was written.
+    fn version(&self) -> Hash {
+        Hash::of(Domain::Policy, std::any::type_name::<F>().as_bytes())
     }
 }
 
@@ -84,7 +96,7 @@ impl<F: Fn(&Call) -> Verdict + Send + Sync> Policy for F {
 /// use tooltape::Rules;
 /// let rules = Rules::allow_reads().ask_before_writes().deny("push", "not on a Friday");
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Rules {
     reads: bool,
     ask_writes: bool,
@@ -145,6 +157,16 @@ impl Policy for Rules {
             }
         }
     }
+
+    fn version(&self) -> Hash {
+        version_of(self)
+    }
+}
+
+/// The version of a policy that is data. What cannot be written has a version all the same.
+fn version_of(policy: &impl Serialize) -> Hash {
+    let text = Canon::of(policy).map_or_else(|err| err.to_string(), |it| it.as_str().to_owned());
+    Hash::of(Domain::Policy, text.as_bytes())
 }
 
 /// A call that was permitted. The only thing that can be performed, and it cannot be copied.
@@ -192,8 +214,26 @@ pub struct Pending {
 pub enum Answer {
     /// Run it, this once.
     Once,
+    /// Run it, and whatever else this rule asks about the same tool until the run ends.
+    Run,
     /// Do not run it; the model reads why.
     Deny(String),
+    /// Nobody answers now: the question waits on the tape, and the run pauses. A nested run cannot
+    /// wait so long, and takes it for a no.
+    Later,
+}
+
+/// A call that does not go on.
+pub(crate) enum Halted {
+    Refused(Refused),
+    /// It waits for an answer, perhaps beyond the life of this process.
+    Parked(Call),
+}
+
+impl From<Refused> for Halted {
+    fn from(refused: Refused) -> Halted {
+        Halted::Refused(refused)
+    }
 }
 
 impl Pending {
@@ -207,12 +247,18 @@ impl Pending {
         &self.rule
     }
 
-    pub(crate) fn answer(self, answer: Answer) -> Result<Permit, Refused> {
+    pub(crate) fn rule_text(&self) -> &Cow<'static, str> {
+        &self.rule
+    }
+
+    pub(crate) fn answer(self, answer: Answer) -> Result<Permit, Halted> {
         match answer {
-            Answer::Once => Ok(Permit { call: self.call }),
+            Answer::Once | Answer::Run => Ok(Permit { call: self.call }),
             Answer::Deny(told) => {
-                Err(Refused { call: self.call, fault: denied(self.rule, Some(told)) })
+                let fault = denied(self.rule, Some(told));
+                Err(Halted::Refused(Refused { call: self.call, fault }))
             }
+            Answer::Later => Err(Halted::Parked(self.call)),
         }
     }
 
@@ -240,6 +286,12 @@ pub(crate) fn judge(policy: &dyn Policy, call: &Call) -> Verdict {
     let judging = AssertUnwindSafe(|| policy.judge(call));
     panic::catch_unwind(judging)
         .unwrap_or_else(|_| Verdict::deny("the policy panicked", "the policy failed"))
+}
+
+/// The version of a policy. One that panics has one too.
+pub(crate) fn version(policy: &dyn Policy) -> Hash {
+    let version = panic::catch_unwind(AssertUnwindSafe(|| policy.version()));
+    version.unwrap_or_else(|_| Hash::of(Domain::Policy, b"the policy panicked"))
 }
 
 impl Verdict {

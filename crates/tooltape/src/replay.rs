@@ -11,6 +11,7 @@ mod report;
 mod turns;
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 pub use causes::Cause;
 pub use diff::{CallDiff, Change, DIFF_CALLS_MAX, DIFF_CHANGES_MAX, Diff};
@@ -31,9 +32,10 @@ use crate::toolbox::Toolbox;
 ///
 /// The recorded turns of the model, or the recorded proposals of a run without one, go the path of
 /// every call again: they are resolved by today's tools and judged by today's policy. A call is
-/// executed again only if its tool is `Pure`, and `Deterministic` or `Bounded`; then its result
-/// must be the recorded one. What the world, a person or the time decided is taken from the tape:
-/// the results of reads and writes, answers, attempts, cancels, timeouts, limits that were reached.
+/// executed again only if its tool is `Pure`, and `Deterministic` or `Bounded`; then its result,
+/// and what it said while it ran, must be the recorded ones. What the world, a person or the time
+/// decided is taken from the tape: the results of reads and writes, answers, attempts, cancels,
+/// timeouts, limits that were reached.
 ///
 /// What is played makes a tape of its own. Where nothing differs it is the recorded one, bit for
 /// bit.
@@ -86,7 +88,12 @@ struct Plan {
     within: RangeInclusive<u64>,
     /// The tools that are executed, whatever they do.
     live: Vec<Name>,
+    /// How long one call may take that is executed again, where somebody said so.
+    wall: Option<Duration>,
 }
+
+/// How long one call may take that a replay executes again, where nobody bounds it.
+pub const REPLAY_WALL_DEFAULT: Duration = Duration::from_secs(60);
 
 impl<'t> Replay<'t> {
     /// A run of a tape. Until it is given tools it has none, and every call differs.
@@ -101,7 +108,7 @@ impl<'t> Replay<'t> {
 
     fn from_source(tape: Source<'_>) -> Replay<'_> {
         let toolbox = Toolbox::default();
-        let plan = Plan { strict: true, within: 0..=u64::MAX, live: Vec::new() };
+        let plan = Plan { strict: true, within: 0..=u64::MAX, live: Vec::new(), wall: None };
         let (run, policy) = (Run::new(&toolbox), Verdicts::Recorded);
         Replay { tape, toolbox, run, policy, plan, artifacts: None }
     }
@@ -159,6 +166,18 @@ impl<'t> Replay<'t> {
     /// This is dangerous: what it writes, it writes again.
     pub fn live(mut self, tool: Name) -> Replay<'t> {
         self.plan.live.push(tool);
+        self
+    }
+
+    /// Sets how long one call may take that is executed again; what its tool or the run allows less
+    /// is less. A call that takes longer differs.
+    ///
+    /// Unless told, what they allow holds, and [`REPLAY_WALL_DEFAULT`] where they allow everything.
+    /// Tools that are [`live`](Replay::live) have their own bounds alone.
+    ///
+    /// [`REPLAY_WALL_DEFAULT`]: crate::limits::REPLAY_WALL_DEFAULT
+    pub fn wall(mut self, wall: Duration) -> Replay<'t> {
+        self.plan.wall = Some(wall);
         self
     }
 

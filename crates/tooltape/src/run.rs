@@ -1,16 +1,20 @@
 //! One run: its grants, its policy, its tape, and the path that every call takes.
 
 mod again;
+mod ask;
 mod attempt;
 mod begin;
 mod budget;
 mod drive;
+mod end;
 mod fork;
+mod gate;
 mod inside;
 mod limits;
 mod past;
 mod path;
 mod pools;
+mod question;
 mod results;
 mod resume;
 mod scope;
@@ -24,17 +28,20 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, Weak};
 
 use begin::LiveRun;
+use drive::Driven;
+pub use end::RunEnd;
 pub use fork::Fork;
 pub use limits::{
-    BATCH_CALLS_DEFAULT, BATCH_WALL_DEFAULT, BLOCKING_DEFAULT, CANCEL_GRACE_DEFAULT,
-    CONCURRENCY_DEFAULT, DEPTH_DEFAULT, IDLE_DEFAULT, MUTATIONS_DEFAULT, QUEUE_DEFAULT,
-    RUN_BYTES_DEFAULT, RUN_CALLS_DEFAULT, RUN_WALL_DEFAULT, RunLimits, TAPE_WALL_DEFAULT,
-    WALL_DEFAULT,
+    APPROVAL_DEFAULT, BATCH_CALLS_DEFAULT, BATCH_WALL_DEFAULT, BLOCKING_DEFAULT,
+    CANCEL_GRACE_DEFAULT, CONCURRENCY_DEFAULT, DEPTH_DEFAULT, IDLE_DEFAULT, MUTATIONS_DEFAULT,
+    QUEUE_DEFAULT, RUN_BYTES_DEFAULT, RUN_CALLS_DEFAULT, RUN_WALL_DEFAULT, RunLimits,
+    TAPE_WALL_DEFAULT, WALL_DEFAULT,
 };
-use past::Begun;
+use past::{Begun, Standing};
 pub(crate) use past::{Opening, Said};
 pub use path::NAME_KEPT_BYTES_MAX;
 use path::Step;
+pub use question::{AnswerError, OpenQuestion, answer_question, open_questions};
 pub use resume::ResumeError;
 pub use scope::Canceller;
 use scope::{Halts, Scope};
@@ -86,6 +93,8 @@ pub struct Run {
     ended: OnceLock<String>,
     /// The calls that were begun before it was resumed, and are not settled.
     open: Mutex<BTreeMap<CallNo, Begun>>,
+    /// What somebody approved until the run ends.
+    standing: Mutex<Vec<Standing>>,
 }
 
 impl Run {
@@ -109,6 +118,7 @@ impl Run {
             halts: Halts::default(),
             ended: OnceLock::new(),
             open: Mutex::default(),
+            standing: Mutex::default(),
         }
     }
 
@@ -167,6 +177,13 @@ impl Run {
     /// its reply.
     pub fn cancel(&self) {
         self.setup.cancel.cancel();
+    }
+
+    /// Takes away what the run and its children may do, and cancels them: what runs is told, and no
+    /// call that needs a right is permitted any more.
+    pub fn revoke(&self) {
+        self.live().holding.revoke();
+        self.cancel();
     }
 
     /// Cancels one call: if it is queued it never starts, and it still gets its reply.
@@ -261,10 +278,11 @@ impl Run {
         let proposals = match <[Proposal; 1]>::try_from(proposals) {
             // A call alone waits for no other.
             Ok([proposal]) => {
-                let reply = self.settle(self.resolve_alone(offer, proposal), scope).await;
-                return match reply.fault.is_none() {
-                    true => Ok(vec![reply]),
-                    false => self.close_if_ended(vec![reply]),
+                let settled = self.settle(self.resolve_alone(offer, proposal), scope).await;
+                return match settled {
+                    Ok(reply) if reply.fault.is_none() => Ok(vec![reply]),
+                    Ok(reply) => self.close_if_ended(vec![reply]),
+                    Err(call) => Err(self.pause(&[call], Vec::new()).await),
                 };
             }
             Err(proposals) => proposals,
@@ -278,8 +296,16 @@ impl Run {
         if steps.iter().any(Step::aborts_siblings) {
             scope.cancellable();
         }
-        let replies = self.drive(steps, scope).await;
-        self.close_if_ended(replies)
+        let driven = self.drive(steps, scope).await;
+        self.close(driven).await
+    }
+
+    /// Ends the run or pauses it, where what a batch came to says so.
+    async fn close(&self, Driven { replies, parked }: Driven) -> Result<Vec<Reply>, RunError> {
+        match parked.is_empty() {
+            true => self.close_if_ended(replies),
+            false => Err(self.pause(&parked, replies).await),
+        }
     }
 
     /// What an offer shows of the tools that this run has or had.
@@ -431,6 +457,15 @@ pub enum RunError {
         /// The fault.
         why: String,
         /// The replies of the batch, in order.
+        replies: Vec<Reply>,
+    },
+    /// Somebody must answer before the run goes on. It is on the tape: answer there, and
+    /// [resume](Run::resume) it.
+    #[error("the run is paused: {} of its calls wait for an answer", .calls.len())]
+    Paused {
+        /// The calls that wait.
+        calls: Vec<CallNo>,
+        /// The replies of the batch that were made, in order.
         replies: Vec<Reply>,
     },
     /// The run ended earlier. Nothing was executed.

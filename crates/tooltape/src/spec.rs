@@ -4,6 +4,7 @@ mod bounds;
 mod effects;
 mod footprint;
 mod reconcile;
+mod require;
 mod template;
 
 use std::any::Any;
@@ -19,6 +20,7 @@ pub use footprint::{
     Resource, ResourceError,
 };
 pub use reconcile::{Found, Reconcile};
+pub(crate) use require::Requirement;
 pub use template::{KeyTemplate, KeyTemplateError};
 
 use crate::canon::{Canon, Flat};
@@ -53,7 +55,8 @@ pub struct Spec {
     pub effects: Effects,
     /// The grants that the tool takes, by type.
     pub needs: Vec<Need>,
-    /// The capabilities with a scope that it needs, as `domain:action:scope`.
+    /// The [rights](crate::Right) that a call needs, as `domain:action:scope`; `{path}` stands for
+    /// the argument `path`.
     pub capabilities: Vec<String>,
     /// How much a call may use.
     pub bounds: Bounds,
@@ -224,7 +227,10 @@ impl Spec {
         self
     }
 
-    /// Adds a capability with a scope, such as `net:get:api.example.com`.
+    /// Adds a [right](crate::Right) that a call needs, such as `net:get:api.example.com`.
+    ///
+    /// In `fs:write:{path}`, `{path}` stands for the argument `path`, so that a call needs no more
+    /// than what it is about. What is no right is held by nobody, and its calls are denied.
     #[must_use]
     pub fn needs(mut self, capability: impl Into<String>) -> Spec {
         self.capabilities.push(capability.into());

@@ -26,7 +26,7 @@ pub(crate) use recorder::{Accepted, Recorder, Refused};
 pub use sign::SignKey;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
-    BUSY_DEFAULT, CHECKPOINT_PAGES, COMMIT_EVENTS_MAX, DeadWriter, Erase, NotAStatus,
+    Audit, BUSY_DEFAULT, CHECKPOINT_PAGES, COMMIT_EVENTS_MAX, DeadWriter, Erase, NotAStatus,
     QUEUE_EVENTS_MAX, READERS_MAX, RESERVE_BYTES_MIN, RESERVE_CALL_BYTES, RUN_RECORDS_MAX,
     RUNS_HELD_MAX, RUNS_MAX, Recovered, RunStatus, RunSummary, RunsQuery, SqliteOptions,
     SqliteTape, TornTail,

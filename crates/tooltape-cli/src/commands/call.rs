@@ -13,8 +13,8 @@ use tooltape::{
 };
 
 use super::Context;
-use crate::approve::Asked;
-use crate::args::Call as CallArgs;
+use crate::approve::{Asked, Unasked};
+use crate::args::{Call as CallArgs, What};
 use crate::arguments::{CALL_ID, propose};
 use crate::config::Layers;
 use crate::escape;
@@ -23,6 +23,7 @@ use crate::host::{Prepared, check_grants};
 use crate::interrupt::{Cause, Stop, over};
 use crate::narrate::{Narrated, Telling};
 use crate::out::Format;
+use crate::policy::{Said, word};
 use crate::refusal::problem;
 use crate::report::{Problem, Result};
 use crate::workspace::Copying;
@@ -31,17 +32,19 @@ use crate::workspace::Copying;
 const NOTICE_GRACE: Duration = Duration::from_secs(1);
 
 /// What was found out about a proposal without executing it.
-struct Looked {
+pub(super) struct Looked {
     /// The reply of a proposal that is refused whatever the policy says.
-    reply: Reply,
+    pub(super) reply: Reply,
     /// What the policy says about one that is not.
-    judged: Option<Judged>,
+    pub(super) judged: Option<Judged>,
 }
 
 #[derive(Clone)]
-struct Judged {
+pub(super) struct Judged {
     verdict: Verdict,
-    shown: Value,
+    pub(super) shown: Value,
+    /// What everything says that matches the call.
+    pub(super) said: Vec<Said>,
 }
 
 /// Makes one call through the whole path and prints its reply.
@@ -49,7 +52,7 @@ pub(super) async fn call(context: &Context<'_>, args: &CallArgs) -> Result<Exit>
     let project = Path::new(".");
     let layers = context.layers(project)?;
     let toolbox = context.host.toolbox(&layers)?;
-    let proposal = proposal(args, &toolbox)?;
+    let proposal = proposal(&args.what, &toolbox)?;
     let asked = Asked::new(args.yes);
     let Looked { reply, judged } = look(context, &layers, project, &proposal).await?;
     if args.dry_run {
@@ -64,7 +67,7 @@ pub(super) async fn call(context: &Context<'_>, args: &CallArgs) -> Result<Exit>
         Some(Verdict::Ask { .. }) => asked != Asked::Nobody,
         Some(Verdict::Deny { .. }) | None => false,
     };
-    let tool = toolbox.get(&args.name);
+    let tool = toolbox.get(&args.what.name);
     let looks =
         |tool: &Arc<Registered>| tool.spec().needs.contains(&Need::of::<tooltape_kit::Workspace>());
     let copying =
@@ -81,7 +84,8 @@ pub(super) async fn call(context: &Context<'_>, args: &CallArgs) -> Result<Exit>
         }
     };
     let run = run.policy(policy).tape(tape.clone());
-    let run = Arc::new(asked.approve(run, context.out, &stop, Vec::new()));
+    let unasked = (Unasked::Denied, Vec::new());
+    let run = Arc::new(asked.approve(run, (context.out, &stop), unasked));
     let work = tokio::spawn({
         let (run, proposal) = (run.clone(), proposal.clone());
         async move { run.batch(vec![proposal]).await }
@@ -103,7 +107,7 @@ pub(super) async fn call(context: &Context<'_>, args: &CallArgs) -> Result<Exit>
     }
 }
 
-fn proposal(args: &CallArgs, toolbox: &Toolbox) -> Result<Proposal> {
+pub(super) fn proposal(args: &What, toolbox: &Toolbox) -> Result<Proposal> {
     let bytes = match &args.args_json {
         None => {
             let schema = toolbox.get(&args.name).map(|tool| &tool.spec().input);
@@ -133,7 +137,7 @@ fn proposal(args: &CallArgs, toolbox: &Toolbox) -> Result<Proposal> {
 }
 
 /// Resolves and judges a proposal, and executes nothing.
-async fn look(
+pub(super) async fn look(
     context: &Context<'_>,
     layers: &Layers,
     project: &Path,
@@ -146,7 +150,8 @@ async fn look(
         let seen = seen.clone();
         move |call: &Call| {
             let verdict = policy.judge(call);
-            let judged = Judged { shown: shown(call, &verdict), verdict };
+            let (shown, said) = (shown(call, &verdict), policy.explain(call));
+            let judged = Judged { shown, said, verdict };
             *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(judged);
             Verdict::deny("dry run", "this is a dry run")
         }
@@ -158,16 +163,15 @@ async fn look(
 }
 
 fn shown(call: &Call, verdict: &Verdict) -> Value {
-    let (word, told) = match verdict {
-        Verdict::Allow { .. } => ("allow", None),
-        Verdict::Ask { .. } => ("ask", None),
-        Verdict::Deny { told, .. } => ("deny", told.as_deref()),
+    let told = match verdict {
+        Verdict::Allow { .. } | Verdict::Ask { .. } => None,
+        Verdict::Deny { told, .. } => told.as_deref(),
     };
     json!({
         "dry_run": true,
         "tool": call.tool().name(),
         "tool_id": call.tool(),
-        "verdict": word,
+        "verdict": word(verdict),
         "rule": verdict.rule(),
         "told": told,
         "args": call.args(),
@@ -243,7 +247,7 @@ fn abandoned(run: RunId, cause: Option<Cause>) -> Box<Problem> {
 }
 
 /// Prints a reply. One that is an error is printed, too, where a program reads it.
-fn finish(
+pub(super) fn finish(
     context: &Context<'_>,
     toolbox: &Toolbox,
     proposal: &Proposal,

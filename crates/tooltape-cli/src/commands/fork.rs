@@ -12,9 +12,10 @@ use crate::arguments::propose;
 use crate::escape;
 use crate::exit::Exit;
 use crate::host::new_id;
-use crate::origin::SHARED_KEY;
+use crate::origin::{SHARED_KEY, WORKSPACE_KEY};
 use crate::out::{BAD, paint};
 use crate::report::{Problem, Result};
+use crate::workspace::open_copy;
 
 /// Starts a new run that shares the beginning of another, and makes one of its calls anew.
 pub(super) async fn fork(context: &Context<'_>, args: &ForkArgs) -> Result<Exit> {
@@ -36,21 +37,25 @@ pub(super) async fn fork(context: &Context<'_>, args: &ForkArgs) -> Result<Exit>
         [] => fork,
         edits => fork.edit(call, edited(&records, call, edits, &toolbox)?),
     };
-    let workspace = workspace(&origin)?;
+    let (id, theirs) = (new_id(), workspace(&origin)?);
+    let is_copy = theirs.copied_from.is_some();
+    let workspace = if is_copy { open_copy(theirs, id)? } else { theirs };
     let prepared = context.host.prepare_in(&played.layers, &workspace)?;
-    let (id, forked) = (new_id(), prepared.run.grant(kept.artifacts()?));
+    let forked = prepared.run.grant(kept.artifacts()?);
     let stage = Stage::new(context, &args.how, kept, id).await;
     let forked = stage.dress(forked.known_as(id), prepared.policy);
-    stage.tape.note(SHARED_KEY, run.to_string().into());
+    let folder = workspace.folder.display().to_string();
     introduce(context, id, &workspace);
-    if workspace.copied_from.is_some() {
-        let folder = workspace.folder.display().to_string();
+    if is_copy {
+        stage.tape.note(WORKSPACE_KEY, folder.clone().into());
         let warning = format!(
-            "SHARED: {} is the copy that run {run} worked on, and is used as it is now: what was \
-             changed there since call {call} stays changed",
+            "COPIED: {} is what run {run} left of its copy: what was changed there since call \
+             {call} is changed here, too",
             escape::line(&folder),
         );
         context.out.warn(&paint(BAD, warning));
+    } else {
+        stage.tape.note(SHARED_KEY, run.to_string().into());
     }
     let forked = forked.fork(fork).await.map_err(|err| refused(&stage.kept, run, &err))?;
     let turns = stage.tape.tally().turns;
@@ -64,12 +69,13 @@ pub(super) async fn fork(context: &Context<'_>, args: &ForkArgs) -> Result<Exit>
     }
 }
 
-/// Refuses while the other run works in the folder that both would share.
+/// Refuses while the other run works in the folder that a fork would share or copy.
 fn check_free(run: &RunSummary) -> Result {
     match run.status == RunStatus::Running {
         false => Ok(()),
         true => {
-            let message = "the run is still running, and a fork would work in the same folder";
+            let message =
+                "the run is still running, and what it does to its folder would reach a fork";
             Err(Problem::new(Exit::Failed, "run.locked", message)
                 .hint("fork it once it has ended; `tooltape tail -f RUN` follows it meanwhile")
                 .run(run.id))

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tooltape::{
-    CallNo, Event, FaultKind, Record, Reply, ResumeError, Run, RunError, RunId, RunStatus,
+    CallNo, Event, FaultKind, InDoubt, Record, Reply, ResumeError, Run, RunError, RunId, RunStatus,
     RunSummary, RunsQuery, Script,
 };
 
@@ -83,6 +83,12 @@ pub(super) async fn resume(context: &Context<'_>, args: &Resume) -> Result<Exit>
     let turns = stage.tape.tally().turns;
     introduce(context, id, &workspace);
     let run = run.resume(id).await.map_err(|err| refused(&stage.kept, id, &err))?;
+    let below = stage.kept.tape.in_doubt(id).map_err(|err| stage.kept.problem(&err))?;
+    let below: Vec<InDoubt> = below.into_iter().filter(|call| call.run != id).collect();
+    for InDoubt { run, call } in &below {
+        context.out.say(&format!("nested    call {call} of run {run} was in doubt"));
+    }
+    let stage = Stage { below, ..stage };
     match script {
         Some(script) => {
             // The turns that it took are on the tape, and are not taken again.

@@ -7,10 +7,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use serde::Serialize;
-use tooltape::{
-    ArtifactId, Damage, InDoubt, Line, RunId, RunStatus, RunSummary, RunsQuery, TapeError,
-    Verified, Verify,
-};
+use tooltape::{ArtifactId, Audit, Damage, InDoubt, Line, RunId, Verified};
 
 use heads::Heads;
 
@@ -48,7 +45,7 @@ struct Findings {
     signed_by: Option<String>,
 }
 
-/// The first thing that is wrong with a run.
+/// Something that is wrong: with a run, or with the file.
 #[derive(Serialize)]
 struct Damaged {
     run: Option<RunId>,
@@ -84,8 +81,7 @@ pub(super) fn verify(context: &Context<'_>, args: &VerifyArgs) -> Result<Exit> {
         (None, None) => whole(context, &location, heads)?,
         (None, Some(text)) => {
             let (kept, run) = location.run(text)?;
-            let runs = vec![kept.summary(run)?];
-            checked(context, &kept, format!("run {run}"), &runs, heads)?
+            checked(context, &kept, format!("run {run}"), Some(run), heads)?
         }
     };
     tell(context, &findings)?;
@@ -113,73 +109,51 @@ fn whole(context: &Context<'_>, location: &Location, heads: Heads) -> Result<Fin
         return Err(Problem::new(Exit::Failed, "tape.missing", message)
             .hint("`tooltape run` and `tooltape call` make one"));
     };
-    let (mut runs, mut query) = (Vec::new(), RunsQuery::all());
-    loop {
-        let page = kept.tape.runs(&query).map_err(|err| kept.problem(&err))?;
-        let Some(last) = page.last() else { break };
-        query.before = Some(last.id);
-        runs.extend(page);
-    }
     let what = kept.path.display().to_string();
-    checked(context, &kept, what, &runs, heads)
+    checked(context, &kept, what, None, heads)
 }
 
+/// Checks the one run, or all.
 fn checked(
     context: &Context<'_>,
     kept: &Kept,
     what: String,
-    runs: &[RunSummary],
+    run: Option<RunId>,
     mut heads: Heads,
 ) -> Result<Findings> {
-    let (mut verify, mut progress) = (Verify::default(), Progress::new(context.out));
-    let (mut damage, mut tombstones) = (Vec::new(), Vec::new());
-    for run in runs {
-        let mut sound = 0;
-        let take = |line: Line| -> std::result::Result<(), Damaged> {
-            progress.step(|records| format!("verifying run {}, {records} records", run.id));
-            verify.line(&line).map_err(|found| Damaged { sound, ..found.into() })?;
-            sound += 1;
-            heads.meet(run.id, sound, line.hash()).map_err(|why| Damaged::at(run.id, sound, why))
-        };
-        let unread = |seq, err: TapeError| match err {
-            TapeError::Corrupt { why, .. } => Damaged::at(run.id, seq, why),
-            err => Damaged::at(run.id, seq, err.to_string()),
-        };
-        match kept.each_line(run.id, unread, take) {
-            Err(found) => damage.push(found),
-            Ok(()) if sound == 0 && run.status == RunStatus::Erased => {
-                tombstones.push(run.id);
-                // What is left of it is its head.
-                let met = heads.meet(run.id, run.len, run.head);
-                damage.extend(met.err().map(|why| Damaged::at(run.id, run.len, why)));
-            }
-            // More may have been written meanwhile.
-            Ok(()) if sound < run.len => {
-                let why = format!("it ends after {sound} records, and had {}", run.len);
-                damage.push(Damaged::at(run.id, sound, why));
-            }
-            Ok(()) => {}
-        }
-    }
+    let mut progress = Progress::new(context.out);
+    let mut each = |run: RunId, len: u64, line: &Line| {
+        progress.step(|records| format!("verifying run {run}, {records} records"));
+        heads.meet(run, len, line.hash())
+    };
+    let audit = match run {
+        None => kept.tape.audit(&mut each),
+        Some(run) => kept.tape.audit_run(run, &mut each),
+    };
     drop(progress);
+    let Audit { verified, damage, tombstones, .. } = audit.map_err(|err| kept.problem(&err))?;
+    let mut damage: Vec<Damaged> = damage.into_iter().map(Damaged::from).collect();
+    for (run, head) in &tombstones {
+        // What is left of it is its head.
+        let met = heads.meet(*run, head.len, head.hash);
+        damage.extend(met.err().map(|why| Damaged::at(*run, head.len, why)));
+    }
     damage.extend(heads.unmet().map(|(run, len)| {
         Damaged::at(run, len, format!("its head says {len} records, and they are not there"))
     }));
-    let verified = verify.end(&[]).map_err(|found| bug(&found))?;
     let missing_artifacts = missing(kept, &verified)?;
     let sound = damage.is_empty() && missing_artifacts.is_empty();
     let artifacts = verified.artifacts.len();
     let (heads, signed_by) = heads.told();
-    let torn = None;
     Ok(Findings {
         what,
         sound,
         verified,
         artifacts,
         missing_artifacts,
-        tombstones,
+        tombstones: tombstones.into_keys().collect(),
         damage,
-        torn,
+        torn: None,
         heads,
         signed_by,
     })
@@ -238,10 +212,6 @@ fn exported(context: &Context<'_>, path: &Path, mut heads: Heads) -> Result<Find
     })
 }
 
-fn bug(damage: &Damage) -> Box<Problem> {
-    Problem::new(Exit::Unexpected, "runtime.bug", damage.to_string()).hint("please report it")
-}
-
 fn tell(context: &Context<'_>, findings: &Findings) -> Result {
     let out = context.out;
     if out.format == Format::Json {
@@ -281,14 +251,18 @@ fn tell(context: &Context<'_>, findings: &Findings) -> Result {
         note(1, format!("`{tool}` was declared differently under one name and version"));
     }
     for Damaged { run, seq, line, why, sound } in findings.damage.iter().take(DAMAGES_SHOWN) {
+        let why = escape::line(why);
+        if run.is_none() && line.is_none() {
+            lines.push(format!("  {why}"));
+            continue;
+        }
         let line = line.map_or(String::new(), |line| format!("line {line}, "));
         let run = run.map_or(String::new(), |run| format!("run {run}, "));
-        let why = escape::line(why);
         lines.push(format!("  {line}{run}record {seq}: {why} ({sound} before it are sound)"));
     }
     let more = findings.damage.len().saturating_sub(DAMAGES_SHOWN);
     if more > 0 {
-        lines.push(format!("  and {more} more damaged runs"));
+        lines.push(format!("  and {more} more damaged places"));
     }
     for id in &findings.missing_artifacts {
         lines.push(format!("  {id} is missing or damaged"));
@@ -301,6 +275,7 @@ fn tell(context: &Context<'_>, findings: &Findings) -> Result {
 
 fn unsound(findings: &Findings) -> Box<Problem> {
     let (code, message) = match (findings.damage.first(), findings.torn) {
+        (Some(Damaged { run: None, line: None, why, .. }), _) => ("tape.corrupt", why.clone()),
         (Some(first), _) => ("tape.corrupt", format!("record {}: {}", first.seq, first.why)),
         (None, Some(_)) => ("tape.torn", "the file is cut off at its end".to_owned()),
         (None, None) => {

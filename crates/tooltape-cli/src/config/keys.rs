@@ -22,7 +22,7 @@ enum Kind {
 }
 
 /// Every key, in the order in which `config explain` prints them.
-pub(crate) const KEYS: [Key; 11] = [
+pub(crate) const KEYS: [Key; 12] = [
     Key { name: "workspace", kind: Kind::Text },
     Key { name: "agent.model", kind: Kind::Text },
     Key { name: "agent.script", kind: Kind::Text },
@@ -33,6 +33,7 @@ pub(crate) const KEYS: [Key; 11] = [
     Key { name: "tools.promote", kind: Kind::List },
     Key { name: "tools.touches", kind: Kind::Tables },
     Key { name: "policy.default", kind: Kind::Text },
+    Key { name: "policy.rights", kind: Kind::List },
     Key { name: "policy.rules", kind: Kind::Tables },
 ];
 

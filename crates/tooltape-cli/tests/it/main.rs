@@ -20,6 +20,7 @@ mod verifying;
 mod replaying;
 mod bad_tapes;
 mod resuming;
+mod approving;
 mod recorded_talk;
 mod kills;
 mod tape_flaws;

@@ -229,3 +229,123 @@ fn a_denied_model_reads_the_rules_message() {
     );
     assert_eq!(reply["fault"]["rule"], "tooltape.toml:1");
 }
+
+#[test]
+fn explain_names_the_rule_that_decides_and_all_that_match() {
+    let home = Home::new();
+    let policy = r#"
+[[policy.rules]]
+tool = "edit_file"
+verdict = "ask"
+[[policy.rules]]
+tool = "edit_file"
+where = { path = "src/**" }
+verdict = "deny"
+message = "not here"
+"#;
+    home.write("tooltape.toml", policy);
+    let edit = edit("src/a.rs");
+    let call: Vec<&str> = edit.iter().map(String::as_str).collect();
+    let explained = home.run(&[&["policy", "explain"], &call[..], &["--json"]].concat());
+    assert_eq!(explained.code, 0, "{}", explained.transcript());
+    let shown = explained.json();
+    assert_eq!((&shown["verdict"], &shown["rule"]), (&json!("deny"), &json!("tooltape.toml:5")));
+    assert_eq!(
+        shown["said"],
+        json!([
+            { "rule": "tooltape.toml:2", "verdict": "ask", "decides": false },
+            { "rule": "tooltape.toml:5", "verdict": "deny", "decides": true },
+            { "rule": "default", "verdict": "ask", "decides": false },
+        ])
+    );
+    let text = home.run(&[&["policy", "explain"], &call[..]].concat());
+    assert!(text.stdout.contains("→ deny  tooltape.toml:5"), "{}", text.stdout);
+    let bad = home.run(&["policy", "explain", "edit_file", "path=a", "--json"]);
+    assert_eq!(bad.code, 8, "what is no call is judged by nobody: {}", bad.transcript());
+}
+
+#[test]
+fn check_tries_the_examples_of_each_rule() {
+    let rule = |examples: &str| {
+        format!(
+            "[[policy.rules]]\ntool = \"edit_file\"\nwhere = {{ path = \"src/**\" }}\n\
+             verdict = \"allow\"\nexamples = [{examples}]\n"
+        )
+    };
+    let check = |examples: &str| {
+        let home = Home::new();
+        home.write("tooltape.toml", &rule(examples));
+        home.run(&["policy", "check", "--json"])
+    };
+    let good = r#"{ args = { path = "src/a.rs" } },
+        { args = { path = "../src/a" }, matches = false },
+        { tool = "read_file", args = { path = "src/a.rs" }, matches = false }"#;
+    let sound = check(good);
+    assert_eq!((sound.code, &sound.json()["rules"]), (0, &json!(1)), "{}", sound.transcript());
+    for bad in [
+        r#"{ args = { path = "tests/a.rs" } }"#,
+        r#"{ args = { path = "src/a.rs" }, matches = false }"#,
+        r#"{ args = {} }"#,
+        r#"{ tool = "nobody" }"#,
+        r#"{ arguments = {} }"#,
+    ] {
+        let refused = check(bad);
+        let (code, at) = (refused.code, refused.error()["message"].as_str().unwrap().to_owned());
+        assert_eq!(code, 2, "{bad}");
+        assert!(at.contains("tooltape.toml"), "{at}");
+    }
+}
+
+#[test]
+fn check_names_rules_that_never_decide() {
+    let home = Home::new();
+    let policy = r#"
+[[policy.rules]]
+tool = "edit_file"
+where = { path = "src/**" }
+verdict = "ask"
+[[policy.rules]]
+tool = "edit_file"
+where = { path = "src/**" }
+verdict = "allow"
+[[policy.rules]]
+access = "write"
+verdict = "deny"
+[[policy.rules]]
+tool = "hash"
+verdict = "allow"
+"#;
+    home.write("tooltape.toml", policy);
+    let checked = home.run(&["policy", "check", "--json"]);
+    assert_eq!(checked.code, 0);
+    let unreachable = json!([{ "rule": "tooltape.toml:6", "by": "tooltape.toml:2" }]);
+    assert_eq!(checked.json()["unreachable"], unreachable);
+    let versions = [policy, &policy.replace("\"hash\"", "\"echo\"")].map(|policy| {
+        home.write("tooltape.toml", policy);
+        home.run(&["policy", "check", "--json"]).json()["version"].clone()
+    });
+    assert_ne!(versions[0], versions[1], "another policy has another version");
+}
+
+#[test]
+fn no_rule_gives_what_the_run_may_not_do() {
+    let allow = "[[policy.rules]]\ntool = \"edit_file\"\nverdict = \"allow\"\n";
+    let rights = |rights: &str| format!("[policy]\nrights = [{rights}]\n{allow}");
+    let ran = |policy: &str, user: &str, path: &str| {
+        let home = Home::new();
+        home.write("src/a.txt", "a\n").write("b.txt", "a\n").write("tooltape.toml", policy);
+        home.write(home.user_config(), user);
+        let edit = edit(path);
+        let call: Vec<&str> = edit.iter().map(String::as_str).collect();
+        home.run(&[&["call"], &call[..], &["--json"]].concat()).code
+    };
+    assert_eq!(ran(allow, "", "src/a.txt"), 0, "the workspace is the right to use it");
+    assert_eq!(ran(&rights(r#""fs:write:src""#), "", "src/a.txt"), 0);
+    assert_eq!(ran(&rights(r#""fs:write:src""#), "", "b.txt"), 6);
+    assert_eq!(ran(&rights(""), "", "src/a.txt"), 6, "an empty list is nothing");
+    assert_eq!(ran(&rights(r#""fs:write:.", "!fs:write:src""#), "", "src/a.txt"), 6);
+    let users = "[policy]\nrights = [\"fs:write:src\"]\n";
+    assert_eq!(ran(&rights(r#""fs:write:.""#), users, "b.txt"), 6, "a project only narrows");
+    assert_eq!(ran(&rights(r#""fs:write:.""#), users, "src/a.txt"), 0);
+    assert_eq!(ran(&rights(r#""fs:write:*""#), "", "src/a.txt"), 2, "what is no right is refused");
+}

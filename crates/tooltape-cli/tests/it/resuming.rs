@@ -195,3 +195,39 @@ fn a_run_whose_configuration_is_gone_is_not_resumed_under_another() {
     assert_eq!(home.run(&["show", "last"]).code, 0);
     assert_eq!(home.run(&["runs", "--json"]).json()[0]["status"], "crashed");
 }
+
+#[test]
+fn the_calls_of_nested_runs_are_told_that_were_in_doubt() {
+    let home = ledger_home();
+    home.write("s.jsonl", &booking("book_both", 600_000));
+    // The call that starts the nested run, and one call of that run.
+    kill_after(&home, &["run", "s.jsonl", "--jsonl"], "call.started", 2);
+    let nested = home.run(&["runs", "--nested", "--json"]).json();
+    let nested = nested.as_array().unwrap().iter().find(|run| !run["parent"].is_null()).unwrap();
+    assert_eq!((&nested["status"], &nested["in_doubt"]), (&json!("crashed"), &json!(1)));
+    let resumed = home.run(&["resume", "--json"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    let summary = resumed.json();
+    assert_eq!(summary["in_doubt"], json!([1]));
+    let told = &summary["nested_in_doubt"];
+    assert_eq!((&told[0]["call"], told.as_array().unwrap().len()), (&json!(1), 1), "{told}");
+    assert_eq!(booked(&home), 0);
+    home.write("s.jsonl", &booking("book_both", 600_000));
+    kill_after(&home, &["run", "s.jsonl", "--jsonl"], "call.started", 2);
+    let resumed = home.run(&["resume"]);
+    assert!(
+        resumed.stderr.contains("nested    call #1 of run RUN was in doubt"),
+        "{}",
+        resumed.stderr
+    );
+}
+
+#[test]
+fn a_nested_run_that_came_to_its_end_is_not_running_any_more() {
+    let home = ledger_home();
+    home.write("s.jsonl", &booking("book_both", 0));
+    assert_eq!(home.run(&["run", "s.jsonl", "-q"]).code, 0);
+    let runs = home.run(&["runs", "--nested", "--json"]).json();
+    let statuses: Vec<_> = runs.as_array().unwrap().iter().map(|run| &run["status"]).collect();
+    assert_eq!(statuses, ["ended", "ended"]);
+}

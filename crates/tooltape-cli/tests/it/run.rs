@@ -135,7 +135,7 @@ fn a_run_is_summed_up_as_json() {
             "id": "RUN", "status": "ended", "stop": "answer", "answer": "It is af1349b9.",
             "turns": 2, "calls": 2, "errors": 1,
             "usage": { "input_tokens": 0, "output_tokens": 0 },
-            "tape": "HOME/data/tooltape/runs.db", "in_doubt": [],
+            "tape": "HOME/data/tooltape/runs.db", "in_doubt": [], "nested_in_doubt": [],
         })
     );
 }
@@ -232,7 +232,7 @@ fn a_model_that_refuses_is_a_failure() {
 }
 
 #[test]
-fn calls_that_nobody_can_be_asked_about_are_denied_and_the_run_goes_on() {
+fn a_run_with_nobody_to_ask_pauses_and_yes_answers_in_advance() {
     let home = Home::new();
     home.write("a.txt", "one\n");
     let edit = r#"{"path": "a.txt", "edits": [{"old": "one", "new": "two"}]}"#;
@@ -243,23 +243,17 @@ fn calls_that_nobody_can_be_asked_about_are_denied_and_the_run_goes_on() {
     home.check(
         &["run", "s.jsonl"],
         expect![[r#"
-            exit 0
-            --- stdout
-            done
+            exit 7
             --- stderr
             run       RUN
             workspace HOME/here
             asked Play the script.
             turn 1
-              ✗ #1 edit_file {"path": "a.txt", "edits": [{"old": "one", "new": "two"}]} · as↩
-            k by default · not executed: denied: this call needs an approval, and nobody can↩
-             be asked
-            ended by answer: 2 turns, 1 call, 1 refused or failed
-            next:
-              tooltape run s.jsonl --yes  # says yes to what asks
-              tooltape show last  # what happened
-              tooltape replay last  # the same again, without effects
-              tooltape verify last  # that nobody altered it
+            paused somebody must answer whether call #1 may run
+            error[approval.needed]: the run is paused: somebody must answer whether call #1 ↩
+            may run
+              help: `tooltape approve ls` lists what it asks; answer with `tooltape approve ↩
+            yes ID` or `tooltape approve no ID`, then `tooltape resume`; not executed
         "#]],
     );
     assert_eq!(home.read("a.txt"), "one\n");

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use serde_json::{Value, json};
 
 use crate::bad_tapes::age;
-use crate::home::{Home, root};
+use crate::home::Home;
 use crate::resuming::{booked, booking, kill_after, ledger_home};
 use crate::taped::{newest, played};
 
@@ -150,20 +150,43 @@ fn a_run_that_is_running_is_not_forked_and_not_said_to_be_resumed() {
 }
 
 #[test]
-fn a_fork_says_that_it_goes_on_in_the_copy_of_another_run() {
+fn a_fork_of_a_run_that_worked_on_a_copy_works_on_a_copy_of_its_own() {
     let home = Home::new();
-    let example = root().join("examples/repair").display().to_string();
-    assert_eq!(home.run(&["run", &example, "-q"]).code, 0);
+    home.write("project/a.txt", "one\n").write(
+        "tooltape.toml",
+        "workspace = { copy = \"project\" }\n[policy]\ndefault = \"allow\"\n",
+    );
+    let edit = r#"edits=[{"old":"one","new":"two"}]"#;
+    assert_eq!(home.run(&["call", "edit_file", "path=a.txt", edit]).code, 0);
     let original = newest(&home);
-    let forked = home.run(&["fork", &original, "--at", "9", "-q"]);
+    let edit = r#"edits=[{"old":"two","new":"three"}]"#;
+    let forked = home.run(&["fork", &original, "--at", "1", "--set", edit, "-q"]);
     assert_eq!(forked.code, 0, "{}", forked.stderr);
-    assert!(forked.stderr.starts_with("SHARED: HOME/state/tooltape/work/"), "{}", forked.stderr);
+    assert!(forked.stderr.starts_with("COPIED: HOME/state/tooltape/work/"), "{}", forked.stderr);
+    let work = home.here().join("../state/tooltape/work");
+    let text = |run: &str| fs::read_to_string(work.join(run).join("a.txt")).unwrap();
+    assert_eq!((text(&original), text(&newest(&home))), ("two\n".into(), "three\n".into()));
+    assert_eq!(home.read("project/a.txt"), "one\n");
+    let runs: Value = serde_json::from_str(&home.run_raw(&["runs", "--json"])).unwrap();
+    let workspace = runs[0]["note"]["workspace"].as_str().unwrap();
+    assert!(workspace.ends_with(&newest(&home)), "{workspace}");
+    assert_eq!(runs[0]["note"]["copied_from"], runs[1]["note"]["copied_from"]);
+    assert!(runs[0]["note"]["shares_workspace_with"].is_null());
+    assert_eq!(home.copies().len(), 2);
+    assert_eq!(home.run(&["verify"]).code, 0);
+    assert_eq!(home.run(&["replay", "last"]).code, 0);
+}
+
+#[test]
+fn a_fork_without_a_copy_says_whose_folder_it_shares() {
+    let home = played();
+    let original = newest(&home);
+    assert_eq!(home.run(&["fork", &original, "--at", "1", "-q"]).code, 0);
     let runs: Value = serde_json::from_str(&home.run_raw(&["runs", "--json"])).unwrap();
     assert_eq!(runs[0]["note"]["shares_workspace_with"], original);
     assert_eq!(runs[0]["note"]["workspace"], runs[1]["note"]["workspace"]);
-    assert_eq!(home.copies().len(), 1);
-    assert_eq!(home.run(&["verify"]).code, 0);
-    assert_eq!(home.run(&["replay", "last"]).code, 0);
+    let unknown = home.run(&["fork", &original, "--at", "99", "--json"]);
+    assert_eq!((unknown.code, &unknown.error()["code"]), (5, &json!("call.unknown")));
 }
 
 #[test]

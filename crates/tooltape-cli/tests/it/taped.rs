@@ -232,7 +232,7 @@ fn runs_that_calls_start_are_below_them_and_go_where_they_go() {
     let lines: Vec<&str> = shown.lines().map(str::trim_start).collect();
     let at = lines.iter().position(|line| line.starts_with("✓ #1 book_both")).unwrap();
     assert!(lines[at + 1].starts_with("└ run RUN"), "{shown}");
-    assert!(lines[at + 2].starts_with("✓ #1 book {\"entry\": 1}"), "{shown}");
+    assert!(lines[at + 2].starts_with("✓ #1 book {\"entry\": 1, \"ms\": 0}"), "{shown}");
     assert!(home.run(&["show", &run, "--timeline"]).stdout.contains("#2 book"));
     assert_eq!(home.run(&["export", &run, "-o", "both.tape.jsonl"]).code, 0);
     let verified = home.run(&["verify", "both.tape.jsonl", "--json"]).json();

@@ -13,20 +13,20 @@ use crate::own_tools::program;
 use crate::stopping::interrupt;
 
 /// A command at a terminal of its own.
-struct Terminal {
+pub(crate) struct Terminal {
     child: Child,
     screen: File,
     text: Vec<u8>,
 }
 
 /// What a command showed, and how it ended.
-struct Showed {
-    code: i32,
-    text: String,
+pub(crate) struct Showed {
+    pub(crate) code: i32,
+    pub(crate) text: String,
 }
 
 impl Terminal {
-    fn start(mut command: Command) -> Terminal {
+    pub(crate) fn start(mut command: Command) -> Terminal {
         let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&screen).unwrap();
         unlockpt(&screen).unwrap();
@@ -40,17 +40,23 @@ impl Terminal {
     }
 
     /// Waits until this is on the screen.
-    fn shows(&mut self, text: &str) {
+    pub(crate) fn shows(&mut self, text: &str) {
         while !self.text.windows(text.len()).any(|window| window == text.as_bytes()) {
             assert!(self.read(), "`{text}` never came: {}", String::from_utf8_lossy(&self.text));
         }
     }
 
     /// Waits until the command has ended.
-    fn end(mut self) -> Showed {
+    pub(crate) fn end(mut self) -> Showed {
         while self.read() {}
         let code = self.child.wait().unwrap().code().unwrap();
         Showed { code, text: String::from_utf8(self.text).unwrap() }
+    }
+
+    /// Ends the command at once, with no time for anything.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     /// Reads more, and says whether there was more.

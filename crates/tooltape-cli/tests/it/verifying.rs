@@ -163,3 +163,32 @@ fn a_damaged_record_is_named_and_all_else_can_be_read() {
     let names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
     assert!(!names.iter().any(|name| name.starts_with("x.tape.jsonl")), "{names:?}");
 }
+
+#[test]
+fn a_column_that_lies_is_damage_and_other_runs_are_still_checked() {
+    let home = played();
+    let first = newest(&home);
+    assert_eq!(home.run(&["call", "hash", "text=other"]).code, 0);
+    let sql = format!(
+        "UPDATE events SET type = 'run.ended' WHERE seq = 2 AND run = \
+         (SELECT no FROM runs WHERE id = '{first}');
+         UPDATE runs SET calls = 77 WHERE id = '{first}'"
+    );
+    let connect = "import sqlite3\nwith sqlite3.connect('runs.db') as it: it.executescript";
+    let code = format!("{connect}(\"\"\"{sql}\"\"\")");
+    let data = home.here().join("../data/tooltape");
+    let altered = Command::new("python3").args(["-c", &code]).current_dir(&data).status();
+    assert!(altered.unwrap().success());
+    let verified = home.run(&["verify", "--json"]);
+    assert_eq!((verified.code, &verified.error()["code"]), (9, &json!("tape.corrupt")));
+    let found = verified.json();
+    let places: Vec<_> = found["damage"].as_array().unwrap().iter().map(|it| &it["why"]).collect();
+    assert_eq!(places.len(), 2, "{found:#}");
+    assert!(places[0].as_str().unwrap().contains("`type` says `run.ended`"), "{}", places[0]);
+    assert!(places[1].as_str().unwrap().contains("`calls` says `77`"), "{}", places[1]);
+    assert_eq!(found["runs"], 2, "both were checked");
+    assert_eq!(home.run(&["verify", &first]).code, 9);
+    assert_eq!(home.run(&["verify", "last"]).code, 0);
+    let shown = home.run(&["verify"]).stdout;
+    assert!(shown.contains("record 2: the column `type` says"), "{shown}");
+}

@@ -19,7 +19,7 @@ pub(super) struct ListDir {
     filesystem,
     blocking,
     version = "0.1.0",
-    needs("fs:read:."),
+    needs("fs:read:{path}"),
     touches = path_of,
     output = Listing,
     wall_ms = 30_000,

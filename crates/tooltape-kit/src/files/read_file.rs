@@ -53,7 +53,7 @@ pub(super) struct FileText {
     filesystem,
     blocking,
     version = "0.1.0",
-    needs("fs:read:."),
+    needs("fs:read:{path}"),
     touches = path_of,
     output = FileText,
     wall_ms = 30_000,

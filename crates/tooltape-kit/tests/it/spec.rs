@@ -24,11 +24,11 @@ fn every_tool_declares_what_it_does_and_no_more() {
     });
     expect![[r#"
         list_dir@0.1.0: read counted non_deterministic filesystem local idempotent
-            counting; fs:read:.; [`Workspace`]
+            counting; fs:read:{path}; [`Workspace`]
         read_file@0.1.0: read counted non_deterministic filesystem local idempotent
-            counting; fs:read:.; [`Workspace`]
+            counting; fs:read:{path}; [`Workspace`]
         edit_file@0.1.0: write counted non_deterministic filesystem local once
-            counting; fs:write:.; [`Workspace`, `Random`]
+            counting; fs:write:{path}; [`Workspace`, `Random`]
     "#]]
     .assert_eq(&specs.concat());
 }

@@ -83,6 +83,8 @@ pub enum Stopped {
     Refused,
     /// Somebody cancelled the run.
     Cancelled,
+    /// Somebody must answer whether a call may run. It goes on where it is resumed.
+    Paused,
 }
 
 impl Stopped {
@@ -95,6 +97,7 @@ impl Stopped {
             Stopped::Length => "length",
             Stopped::Refused => "refused",
             Stopped::Cancelled => "cancelled",
+            Stopped::Paused => "paused",
         }
     }
 
@@ -104,6 +107,7 @@ impl Stopped {
             Stopped::Answer | Stopped::Vote => "ended",
             Stopped::Turns | Stopped::Length | Stopped::Refused => "failed",
             Stopped::Cancelled => "cancelled",
+            Stopped::Paused => "paused",
         }
     }
 }
@@ -188,6 +192,11 @@ impl Talk {
     /// Somebody cancelled the run.
     pub fn cancelled(&self) -> Answered {
         self.answered(None, Stopped::Cancelled)
+    }
+
+    /// Somebody must answer whether a call may run.
+    pub(crate) fn paused(&self) -> Answered {
+        self.answered(None, Stopped::Paused)
     }
 
     fn answered(&self, text: Option<Arc<str>>, stop: Stopped) -> Answered {

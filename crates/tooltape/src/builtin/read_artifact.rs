@@ -32,7 +32,6 @@ pub fn read_artifact() -> Arc<dyn Tool> {
     let spec = Spec::new("read_artifact", description)
         .version("1.0.0")
         .effects(Effects::read())
-        .needs("artifact:read:run")
         .bounds(Bounds { output_bytes, ..Bounds::default() })
         .output(schema_of::<Page>());
     tool_fn(spec, async |wanted: Wanted, artifacts: Artifacts| read(wanted, artifacts).await)

@@ -28,6 +28,8 @@ pub enum Domain {
     Content,
     /// The canonical form of a policy.
     Policy,
+    /// What an approval is good for.
+    Approval,
     /// What an idempotency key is made from.
     Key,
     /// No domain: plain BLAKE3, as other programs compute it.
@@ -46,6 +48,7 @@ impl Domain {
             Self::Replay => Some(b"tooltape/1 replay..............."),
             Self::Content => Some(b"tooltape/1 content.............."),
             Self::Policy => Some(b"tooltape/1 policy..............."),
+            Self::Approval => Some(b"tooltape/1 approval............."),
             Self::Key => Some(b"tooltape/1 key.................."),
             Self::Plain => None,
         }

@@ -36,7 +36,7 @@ pub(super) fn canonical<T: Serialize + ?Sized>(
     (marks.limits, marks.left) = (*limits, *limits);
     let mut serializer = Serializer::with_formatter(Out(text), Canonical { text, marks });
     let written = value.serialize(Strict(&mut serializer));
-    let canon = draft.end(written);
+    let canon = draft.end(written)?;
     let Draft { text, marks } = &mut *draft;
     let (text, fields) = (text.get_mut(), &mut marks.fields);
     if text.capacity() <= TEXT_BYTES_KEPT_MAX && fields.capacity() <= FIELDS_KEPT_MAX {
@@ -45,7 +45,7 @@ pub(super) fn canonical<T: Serialize + ?Sized>(
         marks.objects.clear();
         pool::keep(&KEPT, draft);
     }
-    canon
+    Ok(canon)
 }
 
 fn as_str(text: &[u8]) -> &str {
@@ -62,7 +62,7 @@ struct Draft {
 }
 
 impl Draft {
-    #[inline]
+    #[inline(always)]
     fn end(&mut self, written: Result<(), serde_json::Error>) -> Result<Canon, Uncanonical> {
         if let Some(unreadable) = self.marks.refusal.take() {
             return Err(unreadable.into());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// The most bytes of a text that is copied; the whole is then no larger than three words.
-const SHORT_BYTES_MAX: usize = 16;
+const SHORT_BYTES_MAX: usize = 15;
 
 /// The longest text that is copied out of the memory that it was written in, in bytes.
 const COPIED_BYTES_MAX: usize = 1 << 20;
@@ -11,19 +11,17 @@ const COPIED_BYTES_MAX: usize = 1 << 20;
 /// A text that is cheap to clone, whatever its length.
 #[derive(Clone)]
 pub(super) enum Text {
-    Short {
-        len: u8,
-        bytes: Bytes,
-    },
+    Short(Bytes),
     Shared(Arc<str>),
     /// In the memory that it was written in, since two of it would be too much.
     Long(Arc<String>),
 }
 
-/// The bytes of a short text and zeros behind them, which are moved as one.
+/// The bytes of a short text, zeros behind them, and how many they are: two words, so that a text
+/// is moved word by word.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
-pub(super) struct Bytes([u8; SHORT_BYTES_MAX]);
+pub(super) struct Bytes([u8; SHORT_BYTES_MAX + 1]);
 
 impl Bytes {
     /// All bytes of a text, if they are few: its first and its last ones, which may overlap.
@@ -48,7 +46,13 @@ impl Bytes {
             (_, _, [only]) => u128::from(*only),
             (_, _, []) => 0,
         };
-        Some(Bytes(both.to_le_bytes()))
+        let len = (text.len() as u128) << (8 * SHORT_BYTES_MAX);
+        Some(Bytes((both | len).to_le_bytes()))
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[u8] {
+        &self.0[..usize::from(self.0[SHORT_BYTES_MAX])]
     }
 }
 
@@ -64,7 +68,7 @@ impl Text {
     /// Bytes that are known to be UTF-8, if they are few.
     #[inline]
     pub(super) fn short(text: &[u8]) -> Option<Text> {
-        Some(Text::Short { bytes: Bytes::of(text)?, len: text.len() as u8 })
+        Bytes::of(text).map(Text::Short)
     }
 
     /// A text whose memory is shared, unless that costs more than a copy.
@@ -98,7 +102,7 @@ impl Text {
     #[inline]
     pub(super) fn as_bytes(&self) -> &[u8] {
         match self {
-            Text::Short { len, bytes } => &bytes.0[..usize::from(*len)],
+            Text::Short(bytes) => bytes.as_slice(),
             Text::Shared(text) => text.as_bytes(),
             Text::Long(text) => text.as_bytes(),
         }
@@ -107,7 +111,7 @@ impl Text {
     #[inline]
     pub(super) fn as_str(&self) -> &str {
         match self {
-            Text::Short { .. } => str::from_utf8(self.as_bytes()).expect("it was UTF-8"),
+            Text::Short(bytes) => str::from_utf8(bytes.as_slice()).expect("it was UTF-8"),
             Text::Shared(text) => text,
             Text::Long(text) => text,
         }

@@ -3,9 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use tokio_util::sync::CancellationToken;
-
-use super::{Asked, CallContext, Grant};
+use super::{Asked, CallContext, Grant, Token};
 use crate::canon::{Domain, Hash};
 use crate::id::{CallNo, RunId};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -16,7 +14,7 @@ pub(crate) struct Life {
     run: RunId,
     call: CallNo,
     args_hash: Hash,
-    cancel: CancellationToken,
+    cancel: Token,
     /// How often the call said something.
     beats: AtomicU32,
     /// How long somebody was asked on behalf of the call's children.
@@ -31,17 +29,12 @@ pub(crate) struct Life {
 
 impl Life {
     /// The life of a call that is cancelled with `parent`.
-    pub(crate) fn new(
-        run: RunId,
-        call: CallNo,
-        args_hash: Hash,
-        parent: &CancellationToken,
-    ) -> Arc<Life> {
+    pub(crate) fn new(run: RunId, call: CallNo, args_hash: Hash, parent: &Token) -> Arc<Life> {
         Arc::new(Life {
             run,
             call,
             args_hash,
-            cancel: parent.child_token(),
+            cancel: parent.child(),
             beats: AtomicU32::new(0),
             heard_us: AtomicU64::new(0),
             threads: AtomicU32::new(0),
@@ -59,7 +52,7 @@ impl Life {
         &self.asked
     }
 
-    pub(crate) fn cancel(&self) -> &CancellationToken {
+    pub(crate) fn cancel(&self) -> &Token {
         &self.cancel
     }
 
@@ -102,12 +95,12 @@ impl Life {
 
 /// Tells an attempt, once this is dropped, that nobody waits for it any more.
 #[derive(Default)]
-pub(crate) struct Leash(OnceLock<CancellationToken>);
+pub(crate) struct Leash(OnceLock<Token>);
 
 impl Leash {
     /// What the attempt is told by, which is also how its call is cancelled.
-    pub(super) fn token(&self, life: &Life) -> &CancellationToken {
-        self.0.get_or_init(|| life.cancel.child_token())
+    pub(super) fn token(&self, life: &Life) -> &Token {
+        self.0.get_or_init(|| life.cancel.child())
     }
 }
 

@@ -1,11 +1,12 @@
 //! What a running call is told about itself, and what it may say while it runs.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
 
-use super::{Clock, Grant, Life};
+use super::{Clock, Grant, Life, Token};
 use crate::canon::Canon;
 use crate::fault::ToolError;
 use crate::id::{CallNo, Name, RunId};
@@ -19,8 +20,39 @@ pub const NOTES_MAX: u32 = 1_000;
 
 /// Receives what calls say while they run.
 pub(crate) trait Witness: Send + Sync {
-    /// Notes it, and says whether the tape took it.
-    fn note(&self, call: CallNo, note: Note) -> bool;
+    /// Notes it, and says what became of that.
+    fn note(&self, call: CallNo, note: Note) -> Noted;
+}
+
+/// What became of a note.
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code, reason = "only a store in a file waits"))]
+pub(crate) enum Noted {
+    /// The tape refused it.
+    Refused,
+    /// It is durable.
+    Durable,
+    /// The tape took it; the future says whether it became durable. Dropping it changes nothing.
+    Later(Pin<Box<dyn Future<Output = bool> + Send>>),
+}
+
+impl Noted {
+    /// Whether the tape took it.
+    pub(crate) fn is_taken(&self) -> bool {
+        match self {
+            Noted::Refused => false,
+            Noted::Durable | Noted::Later(_) => true,
+        }
+    }
+
+    /// Waits, and says whether it is durable.
+    #[cfg(feature = "sqlite")]
+    pub(crate) async fn becomes_durable(self) -> bool {
+        match self {
+            Noted::Refused => false,
+            Noted::Durable => true,
+            Noted::Later(durable) => durable.await,
+        }
+    }
 }
 
 /// What a call says while it runs.
@@ -50,28 +82,23 @@ pub struct CallContext {
     pub(crate) info: RunInfo,
     pub(crate) life: Arc<Life>,
     /// What tells the attempt that nobody waits for it any more.
-    pub(crate) cancel: CancellationToken,
+    pub(crate) cancel: Token,
     pub(crate) frozen_unix_us: Option<u64>,
+    /// Whether its tool says that it changes something.
+    pub(crate) is_write: bool,
 }
 
 impl CallContext {
-    pub(crate) fn new(
-        run: Arc<RunContext>,
-        id: Arc<str>,
-        life: Arc<Life>,
-        cancel: CancellationToken,
-        frozen_unix_us: Option<u64>,
-    ) -> CallContext {
-        let info = RunInfo(Some(Live { run, call: life.call(), id }));
-        CallContext { info, life, cancel, frozen_unix_us }
+    pub(crate) fn info(run: Arc<RunContext>, call: CallNo, id: Arc<str>) -> RunInfo {
+        RunInfo(Some(Live { run, call, id }))
     }
 
     /// Notes it, or says why not. Where there is no run there is nothing to note it.
-    pub(super) fn note(&self, note: Note) -> Result<(), &'static str> {
-        let Some(live) = &self.info.0 else { return Ok(()) };
+    pub(super) fn note(&self, note: Note) -> Result<Noted, &'static str> {
+        let Some(live) = &self.info.0 else { return Ok(Noted::Durable) };
         match self.life.unless_over(|| live.run.witness.note(live.call, note)) {
-            Some(true) => Ok(()),
-            Some(false) => Err("the tape refused it"),
+            Some(noted) if noted.is_taken() => Ok(noted),
+            Some(_) => Err("the tape refused it"),
             None => Err("the call is over"),
         }
     }
@@ -193,12 +220,12 @@ impl Grant for Progress {
 /// Tells a tool that nobody waits for its result any more: its call was cancelled or is over, or
 /// this attempt at it ran out of time.
 #[derive(Clone)]
-pub struct Cancel(CancellationToken);
+pub struct Cancel(Token);
 
 impl Cancel {
     /// Never cancelled. For tests that call the function themselves.
     pub fn never() -> Cancel {
-        Cancel(CancellationToken::new())
+        Cancel(Token::default())
     }
 
     /// Whether nobody waits any more.

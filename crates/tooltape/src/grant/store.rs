@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 #[cfg(feature = "sqlite")]
 use sqlite::Sqlite;
 
-use super::{CallContext, Grant, Note};
+use super::{CallContext, Grant, Note, Noted};
 use crate::canon::Canon;
 use crate::fault::ToolError;
 use crate::id::{Name, RunId};
@@ -29,7 +29,10 @@ pub const STORE_VALUES_MAX: usize = 100_000;
 ///
 /// Each run has values of its own, or each thread has. Every read and every write is on the tape,
 /// with what was found or written. A tool that takes a store is not pure, so a replay serves its
-/// calls from the tape.
+/// calls from the tape. A tool that only reads may not change one.
+///
+/// A write to a file happens once the tape has it for sure. A crash in between leaves it noted and
+/// not done, and whoever resumes the run does it then; what the tape does not have is not done.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -112,15 +115,27 @@ impl Store {
 }
 
 impl Store {
-    /// Takes over what the calls of a run wrote before it was resumed. A file has it still.
-    pub(crate) fn restore(&self, run: RunId, stored: &BTreeMap<(Name, String), Option<Canon>>) {
-        let Backend::Memory(memory) = &*self.backend else { return };
-        if let Scope::Run = self.scope {
-            for ((store, key), value) in stored {
-                let (store, key) = (store.clone(), key.clone());
-                memory.restore(Place { scope: format!("run {run}"), store, key }, value.as_ref());
-            }
+    /// Takes over what the calls of a run wrote before it was resumed, and how often they did.
+    #[cfg_attr(not(feature = "sqlite"), allow(unused_variables, reason = "only a file counts"))]
+    pub(crate) fn restore(
+        &self,
+        run: RunId,
+        stored: &BTreeMap<(Name, String), Option<Canon>>,
+        writes: u64,
+    ) -> Result<(), ToolError> {
+        let place = |(store, key): &(Name, String)| {
+            let (store, key) = (store.clone(), key.clone());
+            Place { scope: format!("run {run}"), store, key }
+        };
+        // What a thread has, other runs may have changed since.
+        let own = stored.iter().filter(|_| matches!(self.scope, Scope::Run));
+        let own = own.filter_map(|(at, value)| Some((place(at), value.as_ref()?)));
+        match &*self.backend {
+            Backend::Memory(memory) => own.for_each(|(at, value)| memory.restore(at, value)),
+            #[cfg(feature = "sqlite")]
+            Backend::Sqlite(sqlite) => sqlite.restore(run, own, writes)?,
         }
+        Ok(())
     }
 }
 
@@ -144,7 +159,8 @@ impl NamedStore {
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ToolError> {
         let (at, context) = (self.place(key)?, self.store.context.clone());
         let found = self.work(move |backend| {
-            let noted = |value: &Option<Canon>| note(context.as_ref(), &at, false, value.clone());
+            let noted =
+                |value: &Option<Canon>| note(context.as_ref(), &at, false, value.clone()).map(drop);
             backend.get(&at, noted)
         });
         Ok(found.await?.map(|value| value.parse()).transpose()?)
@@ -169,9 +185,14 @@ impl NamedStore {
 
     async fn put(&self, key: &str, value: Option<Canon>) -> Result<(), ToolError> {
         let (at, context) = (self.place(key)?, self.store.context.clone());
+        if context.as_ref().is_some_and(|context| !context.is_write) {
+            let why = "the store was not changed: the tool says that it only reads";
+            return Err(ToolError::not_done(why).code("store.read_only"));
+        }
+        let run = context.as_ref().and_then(|context| context.info.run());
         self.work(move |backend| {
             let noted = || note(context.as_ref(), &at, true, value.clone());
-            backend.put(&at, value.as_ref(), noted)
+            backend.put(&at, value.as_ref(), run, noted)
         })
         .await
     }
@@ -214,16 +235,22 @@ impl Backend {
     }
 
     /// Puts a value there, or none, once that was noted.
+    #[cfg_attr(not(feature = "sqlite"), allow(unused_variables, reason = "only a file counts"))]
     fn put(
         &self,
         at: &Place,
         value: Option<&Canon>,
-        noted: impl FnOnce() -> Result<(), ToolError>,
+        run: Option<RunId>,
+        noted: impl FnOnce() -> Result<Noted, ToolError>,
     ) -> Result<(), ToolError> {
         match self {
-            Backend::Memory(memory) => memory.put(at, value, noted),
+            // It ends with the process, as does what the tape took and did not keep.
+            Backend::Memory(memory) => memory.put(at, value, || noted().map(drop)),
             #[cfg(feature = "sqlite")]
-            Backend::Sqlite(sqlite) => sqlite.put(at, value, noted),
+            Backend::Sqlite(sqlite) => match run {
+                Some(run) => sqlite.put(at, value, run, noted),
+                None => sqlite.put_alone(at, value),
+            },
         }
     }
 }
@@ -233,8 +260,8 @@ fn note(
     at: &Place,
     wrote: bool,
     value: Option<Canon>,
-) -> Result<(), ToolError> {
-    let Some(context) = context else { return Ok(()) };
+) -> Result<Noted, ToolError> {
+    let Some(context) = context else { return Ok(Noted::Durable) };
     let note = Note::Stored { store: at.store.clone(), key: at.key.clone(), wrote, value };
     let unnoted = |why| ToolError::tell(format!("the store could not be recorded: {why}"));
     context.note(note).map_err(unnoted)

@@ -37,6 +37,7 @@ impl Recorded {
                 | Event::Tools { .. }
                 | Event::Proposed { .. }
                 | Event::Judged { .. }
+                | Event::CallAsked(_)
                 | Event::Answered { .. }
                 | Event::Started { .. }
                 | Event::Progress { .. }

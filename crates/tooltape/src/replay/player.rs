@@ -6,16 +6,19 @@ mod told;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use ends::Ended;
+
 use super::divergence::Stage;
 use super::fate::{Fate, added_later, as_decided, counts, fates};
 use super::report::Report;
 use super::turns::Turns;
 use super::{Plan, ReplayError, Verdicts};
 use crate::call::{Call, Facts, Proposal};
+use crate::canon::Hash;
 use crate::fault::{BoundKind, Executed, Fault};
 use crate::id::{CallNo, ToolId};
 use crate::model::again;
-use crate::policy::{Answer, Judged, Pending, Permit, Verdict};
+use crate::policy::{Answer, Halted, Judged, Pending, Permit, Verdict};
 use crate::reply::{FaultView, refusal};
 use crate::run::{Opening, Run};
 use crate::tape::{Event, MemoryTape, Record, TapeError};
@@ -51,6 +54,11 @@ pub(super) struct Player<'r> {
     /// What was proposed, and whether all of it is known.
     proposals: HashMap<CallNo, (Proposal, bool)>,
     answers: HashMap<CallNo, Answer>,
+    /// What the last attempt of each call said while it ran, as it was recorded.
+    said: HashMap<CallNo, Vec<Record>>,
+    /// What calls say that are executed again, and how much of it was looked at.
+    says: MemoryTape,
+    heard: u64,
     turns: Turns,
     nested: bool,
     calls_max: u64,
@@ -88,8 +96,9 @@ impl<'r> Player<'r> {
             live: plan.live.clone(),
             tape: MemoryTape::default(),
         };
+        let says = MemoryTape::default();
         Ok(Player {
-            run: run.begun_like(opening),
+            run: run.begun_like(opening, says.clone()),
             offer: toolbox.offer_all(),
             toolbox,
             aside,
@@ -99,6 +108,9 @@ impl<'r> Player<'r> {
             calls: BTreeMap::new(),
             proposals: HashMap::new(),
             answers: HashMap::new(),
+            said: HashMap::new(),
+            says,
+            heard: 0,
             turns: Turns::default(),
             nested,
             calls_max: 0,
@@ -131,28 +143,40 @@ impl<'r> Player<'r> {
             }
             Event::Proposed(facts) => (self.propose(facts), Stage::Resolve),
             Event::Judged { facts, verdict, rule } => self.judge(facts, verdict, rule),
-            Event::Answered { call, yes, told, attempt } => {
+            Event::Answered { call, yes, told, attempt, .. } => {
                 let now = self.answer(*call, *yes, told.as_deref());
                 // Whether to try again is asked whatever the policy says.
                 (now.filter(|_| attempt.is_none()), Stage::Policy)
             }
             Event::Started { call, attempt, clock_us } => {
+                self.said.remove(call);
                 (self.start(*call, *attempt, *clock_us), Stage::Policy)
             }
-            Event::Settled(reply) => self.settle(reply).await?,
+            Event::Settled(reply) => match self.settle(reply).await? {
+                Ended::Alike(now, stage) => (now, stage),
+                Ended::SaidOther(then, now) => {
+                    let goes_on = self.compare(&then, Some(now), Stage::Tool);
+                    // Where the rest is compared all the same, it is taken from the tape.
+                    return Ok(goes_on && self.compare(record, None, Stage::Tool));
+                }
+            },
             Event::RunEnded { status, stop, .. } => (self.end_run(status, stop), Stage::Model),
             Event::RunResumed { .. } => {
                 self.resume();
                 (None, Stage::Run)
             }
+            Event::Progress { call, .. }
+            | Event::Emitted { call, .. }
+            | Event::State { call, .. }
+            | Event::Stored { call, .. } => {
+                self.said.entry(*call).or_default().push(record.clone());
+                (None, Stage::Tool)
+            }
             Event::RunPaused { .. }
-            | Event::Stored { .. }
+            | Event::CallAsked(_)
             | Event::Reconciled { .. }
             | Event::Retried { .. }
-            | Event::Abandoned { .. }
-            | Event::Progress { .. }
-            | Event::Emitted { .. }
-            | Event::State { .. } => (None, Stage::Tool),
+            | Event::Abandoned { .. } => (None, Stage::Tool),
         };
         Ok(self.compare(record, now, stage))
     }
@@ -270,11 +294,7 @@ impl<'r> Player<'r> {
         let denied_then = self.verdicts == Verdicts::Recorded && verdict == "deny";
         let stand = match decided.apply(call) {
             Judged::Permitted(permit) => Stand::Permitted(permit),
-            Judged::Pending(pending) => match self.answers.get(&no).cloned() {
-                // Somebody was asked before the run was resumed.
-                Some(answer) => answered(pending, answer),
-                None => Stand::Pending(pending),
-            },
+            Judged::Pending(pending) => Stand::Pending(pending),
             Judged::Refused(refused) => {
                 let fault = (!denied_then).then_some(refused.fault);
                 Stand::Refused(refused.call.into_facts(), fault)
@@ -319,9 +339,19 @@ impl<'r> Player<'r> {
         now
     }
 
+    /// How far a call has come, where somebody answered before the run was resumed.
+    fn take_stand(&mut self, no: CallNo) -> Option<Stand> {
+        match (self.calls.remove(&no), self.answers.get(&no)) {
+            (Some(Stand::Pending(pending)), Some(answer)) => {
+                Some(answered(pending, answer.clone()))
+            }
+            (stand, _) => stand,
+        }
+    }
+
     /// An attempt started. Returns what happens now where none may.
     fn start(&mut self, no: CallNo, attempt: u32, clock_us: Option<u64>) -> Option<Event> {
-        let (stand, now) = match self.calls.remove(&no) {
+        let (stand, now) = match self.take_stand(no) {
             Some(Stand::Permitted(permit) | Stand::Started { permit, .. }) => {
                 (Stand::Started { permit, attempt, clock_us }, None)
             }
@@ -329,7 +359,7 @@ impl<'r> Player<'r> {
                 (Stand::Served, Some(Event::Settled(refusal(facts, fault))))
             }
             Some(Stand::Pending(pending)) => {
-                let event = Event::Answered { call: no, yes: false, told: None, attempt: None };
+                let event = unanswered(no);
                 (Stand::Pending(pending), Some(event))
             }
             Some(stand) => (stand, None),
@@ -365,8 +395,18 @@ const NOBODY: Fault = Fault::Cancelled { executed: Executed::NotExecuted, said: 
 fn answered(pending: Pending, answer: Answer) -> Stand {
     match pending.answer(answer) {
         Ok(permit) => Stand::Permitted(permit),
-        Err(refused) => Stand::Refused(refused.call.into_facts(), Some(refused.fault)),
+        Err(Halted::Refused(refused)) => {
+            Stand::Refused(refused.call.into_facts(), Some(refused.fault))
+        }
+        Err(Halted::Parked(_)) => Stand::Served,
     }
+}
+
+/// What stands where a call may start only once somebody said yes.
+fn unanswered(call: CallNo) -> Event {
+    let approval = Hash::from([0; 32]);
+    let (yes, holds, told, attempt) = (false, "once", None, None);
+    Event::Answered { call, question: 1, approval, yes, holds, told, attempt }
 }
 
 fn stand(resolved: Result<Call, (Arc<Facts>, Fault)>, limited: Option<BoundKind>) -> Stand {

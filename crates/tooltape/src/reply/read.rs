@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::{FaultView, Rendered, Reply};
 use crate::artifact::ArtifactId;
 use crate::call::{Facts, Remembered};
-use crate::canon::{Canon, Domain, Hash};
+use crate::canon::{Canon, Doc, Domain, Hash, Kind, Limits, Node, Sets};
 use crate::fault::Executed;
+use crate::grant::REDACTED;
 use crate::id::{CallNo, ToolId};
 use crate::spec::Vote;
 use crate::tool::{Block, Source};
@@ -114,5 +115,50 @@ impl Settled {
             frame: None,
             on_tape: None,
         })))
+    }
+}
+
+impl Reply {
+    /// Whether the result hash is that of the result, as far as a tape can tell.
+    ///
+    /// Arrays that are sets were hashed in order, and which ones are is in the tool's schema alone:
+    /// of several arrays, or of items that a secret was taken from, nobody can tell.
+    pub(crate) fn is_result_hashed(&self) -> bool {
+        let is_hash = |text: &str| Hash::of(Domain::Result, text.as_bytes()) == self.result_hash;
+        let Some(value) = self.value.as_ref().filter(|_| self.fault.is_none()) else {
+            return Canon::of(&self.content).is_ok_and(|content| is_hash(content.as_str()));
+        };
+        if is_hash(value.as_str()) {
+            return true;
+        }
+        let Ok(doc) = Doc::read(value.as_str(), &Limits::OWN) else { return false };
+        match arrays(doc.root()) {
+            0 => false,
+            1 => {
+                let sets = the_array(doc.root()).unwrap_or_default();
+                value.as_str().contains(REDACTED) || is_hash(doc.canonical_with(&sets).as_str())
+            }
+            2.. => true,
+        }
+    }
+}
+
+/// How many arrays of a value can be in another order.
+fn arrays(node: Node<'_>) -> usize {
+    let inner: usize = node.items().map(arrays).sum();
+    let fields: usize = node.fields().map(|(_, field)| arrays(field)).sum();
+    usize::from(node.kind() == Kind::Array && node.len() > 1) + inner + fields
+}
+
+/// Where the only such array is.
+fn the_array(node: Node<'_>) -> Option<Sets> {
+    if node.kind() == Kind::Array && node.len() > 1 {
+        return Some(Sets { here: true, ..Sets::default() });
+    }
+    let item = node.items().find_map(the_array);
+    let field = node.fields().find_map(|(name, field)| Some((name.into(), the_array(field)?)));
+    match (item, field) {
+        (Some(item), _) => Some(Sets { items: Some(Box::new(item)), ..Sets::default() }),
+        (None, field) => Some(Sets { fields: [field?].into(), ..Sets::default() }),
     }
 }

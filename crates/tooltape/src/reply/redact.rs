@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use crate::artifact::{ARTIFACT_READ_BYTES_MAX, Veil};
 use crate::builtin::PAGE_BYTES_MAX;
 use crate::canon::{Canon, Doc, Limits};
-use crate::grant::{Note, REDACTED, Witness};
+use crate::grant::{Note, Noted, REDACTED, Witness};
 use crate::id::CallNo;
 
 /// The shortest secret that is looked for, in bytes: shorter ones would be found everywhere.
@@ -243,7 +243,7 @@ struct Discreet {
 }
 
 impl Witness for Discreet {
-    fn note(&self, call: CallNo, note: Note) -> bool {
+    fn note(&self, call: CallNo, note: Note) -> Noted {
         let clean = |value: Canon| self.redactor.canon(&value).unwrap_or(value);
         let note = match note {
             Note::Progress(text) => Note::Progress(self.redactor.text(text)),

@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::Run;
 use super::attempt::{failed, panicked};
 use super::inside::Performing;
@@ -14,11 +12,13 @@ use super::pools::Wants;
 use crate::artifact::Artifacts;
 use crate::call::{Call, Facts, Outcome, Proposal};
 use crate::fault::{BoundKind, Exceeded, Executed, Fault};
-use crate::grant::{Clock, Random};
+use crate::grant::{Clock, Random, Token};
 use crate::id::CallNo;
 use crate::perform::{Attempt, Passage, Span};
-use crate::policy::{self, Permit, Policy, Verdict};
+use crate::policy::{Permit, Verdict};
 use crate::reply::{Finished, Normal, Reply, render};
+use crate::right::Rights;
+use crate::spec::Spec;
 use crate::sync::OnceLock;
 use crate::tape::MemoryTape;
 use crate::tool::Output;
@@ -26,16 +26,18 @@ use crate::toolbox::{Offer, Toolbox};
 
 impl Run {
     /// The same run, which begins as a recorded one did, and leaves nothing behind: what its tools
-    /// say and put aside is forgotten with it.
-    pub(crate) fn begun_like(mut self, opening: Opening) -> Run {
-        let Opening { run, at_us, seed, thread, note, depth, parent } = opening;
+    /// say is on a tape in memory, and what they put aside is forgotten with it.
+    pub(crate) fn begun_like(mut self, opening: Opening, tape: MemoryTape) -> Run {
+        let Opening { run, at_us, seed, thread, note, depth, parent, rights } = opening;
         let setup = &mut self.setup;
         setup.id = Some(run);
         setup.clock = Clock::fixed(Duration::from_micros(at_us));
         setup.random = Random::seeded(seed);
         (setup.thread, setup.note) = (thread, note);
         (setup.depth, setup.parent) = (depth, parent);
-        setup.tape = Arc::new(MemoryTape::default());
+        // Handles are not there in a replay, so what they conferred is taken from the tape.
+        setup.rights = rights.map_or(setup.rights.take(), |rights| Some(Rights::clone(&rights)));
+        setup.tape = Arc::new(tape);
         setup.grants.insert(Artifacts::memory());
         self
     }
@@ -43,11 +45,6 @@ impl Run {
     /// The tools that the run was set up with.
     pub(crate) fn toolbox_now(&self) -> Toolbox {
         self.toolbox().clone()
-    }
-
-    /// The policy.
-    pub(crate) fn policy_now(&self) -> &dyn Policy {
-        &*self.setup.policy
     }
 
     /// The most bytes of arguments.
@@ -69,9 +66,14 @@ impl Run {
         step.into_resolved()
     }
 
-    /// Judges a call by the run's policy.
+    /// Judges a call by what the run may do, and its policy.
     pub(crate) fn judge_again(&self, call: &Call) -> Verdict {
-        policy::judge(self.policy_now(), call)
+        self.verdict(call)
+    }
+
+    /// How long an attempt at a tool may take.
+    pub(crate) fn wall_of(&self, spec: &Spec) -> Option<Duration> {
+        spec.bounds.wall.or(self.setup.limits.wall)
     }
 
     /// Performs an attempt whose start is on the tape, with the moment that it saw.
@@ -80,6 +82,7 @@ impl Run {
         permit: &mut Permit,
         no: u32,
         clock_us: Option<u64>,
+        wall: Option<Duration>,
     ) -> Result<Output, Fault> {
         let pools = &self.live().pools;
         let wants = Wants {
@@ -89,9 +92,7 @@ impl Run {
             writes_anything: false,
         };
         let mut seats = pools.take(&self.setup.tree, &wants).await;
-        let (passage, cancel, life) =
-            (Passage::default(), CancellationToken::new(), OnceLock::new());
-        let wall = permit.call().spec().bounds.wall.or(self.setup.limits.wall);
+        let (passage, cancel, life) = (Passage::default(), Token::default(), OnceLock::new());
         let attempt = Attempt::of(permit, no, &passage);
         let grants = self.grants(&attempt, clock_us, &cancel, &life, &mut seats);
         let (stages, performer) = (&self.setup.stages, &self.setup.performer);

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::inside::Performing;
 use super::pools::{Seats, Wants};
 use super::scope::Left;
@@ -15,10 +13,10 @@ use super::trail::{Start, Trail, Wait};
 use super::{LiveRun, Run, RunLimits, Scope, cancelled};
 use crate::call::Call;
 use crate::fault::{BoundKind, Executed, Fault, ToolError, ToolErrorKind, panic_text};
-use crate::grant::{Cancel, Grants, Leash, Life, Need};
+use crate::grant::{Cancel, Grants, Leash, Life, Need, Token};
 use crate::perform::{Attempt, Passage, Perform as _, Span, Stage, Started, unrecorded};
 use crate::policy::Permit;
-use crate::spec::{Bound, Determinism, Repeat, Spec};
+use crate::spec::{Access, Bound, Determinism, Repeat, Spec};
 use crate::sync::{Mutex, OnceLock};
 use crate::tape::Event;
 
@@ -98,7 +96,7 @@ impl Run {
         &'c self,
         attempt: &Attempt<'c>,
         frozen_unix_us: Option<u64>,
-        cancel: &'c CancellationToken,
+        cancel: &'c Token,
         life: &'c OnceLock<Arc<Life>>,
         seats: &mut Seats<'_>,
     ) -> Grants<'c> {
@@ -111,6 +109,7 @@ impl Run {
             id: call.id(),
             args_hash: &call.facts().args_hash,
             frozen_unix_us,
+            is_write: call.spec().effects.access == Access::Write,
             cancel,
             life,
             leash: Leash::default(),

@@ -7,10 +7,14 @@ use super::pools::Pools;
 use super::scope::Walls;
 use super::setup::Setup;
 use super::spawn::Spawn;
-use crate::canon::CANON_PROFILE;
-use crate::grant::{Asked, Cancel, GrantMap, IdempotencyKey, Progress, RunContext, RunInfo};
+use crate::canon::{CANON_PROFILE, Hash};
+use crate::grant::{
+    Asked, Cancel, GrantMap, IdempotencyKey, Progress, Random, RunContext, RunInfo,
+};
 use crate::id::RunId;
+use crate::policy;
 use crate::reply::{Finishing, RedactError};
+use crate::right::{Holding, Rights};
 use crate::tape::{Event, Recorder};
 
 /// What a run has once it has begun.
@@ -30,6 +34,10 @@ pub(super) struct LiveRun {
     /// How long somebody was asked on behalf of the run and its children.
     pub(super) asked: Arc<Asked>,
     pub(super) walls: Walls,
+    /// The version of its policy.
+    pub(super) policy: Hash,
+    /// What it may do.
+    pub(super) holding: Holding,
 }
 
 impl LiveRun {
@@ -42,16 +50,9 @@ impl LiveRun {
             random.fill(&mut entropy);
             RunId::new(unix_us / 1_000, entropy)
         });
-        let seed = random.seed().map(|byte| format!("{byte:02x}")).concat();
-        let opening = Event::RunStarted {
-            seed: seed.into(),
-            thread: setup.thread.clone(),
-            depth: setup.depth,
-            parent: setup.parent,
-            canon: CANON_PROFILE,
-            note: setup.note.clone(),
-            fork: None,
-        };
+        let policy = policy::version(&*setup.policy);
+        let holding = hold(setup);
+        let opening = opening(setup, &random, policy, holding.rights());
         let recorder = Recorder::new(setup.tape.clone(), run, clock.clone(), opening);
         let budget = Budget::new(&setup.limits, &setup.quotas, setup.budget.clone());
         let (len, ran_us) = setup.past.as_ref().map_or((0, 0), |past| {
@@ -79,6 +80,8 @@ impl LiveRun {
             asked_of,
             grants: inherited,
             past: None,
+            rights: None,
+            holding: Some(holding.clone()),
             ..Setup::clone(setup)
         };
         grants.insert(Spawn::new(setup_of));
@@ -104,6 +107,33 @@ impl LiveRun {
             ran_us,
             asked,
             walls,
+            policy,
+            holding,
         }
+    }
+}
+
+/// What a run may do: never more than its parent.
+fn hold(setup: &Setup) -> Holding {
+    match (&setup.holding, &setup.rights) {
+        (None, None) => Holding::new("run", setup.grants.confer()),
+        (None, Some(rights)) => Holding::new("run", rights.clone()),
+        (Some(parent), None) => parent.clone(),
+        (Some(parent), Some(rights)) => parent.attenuate("nested run", rights),
+    }
+}
+
+/// What a run begins with on its tape.
+fn opening(setup: &Setup, random: &Random, policy: Hash, rights: &Rights) -> Event {
+    Event::RunStarted {
+        seed: random.seed().map(|byte| format!("{byte:02x}")).concat().into(),
+        thread: setup.thread.clone(),
+        depth: setup.depth,
+        parent: setup.parent.map(Box::new),
+        canon: CANON_PROFILE,
+        note: setup.note.clone(),
+        fork: None,
+        policy: Some(Box::new(policy)),
+        rights: Some(Arc::new(rights.clone())),
     }
 }

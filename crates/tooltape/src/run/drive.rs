@@ -6,10 +6,14 @@ use std::task::Poll;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use super::path::Step;
-use super::{Run, Scope};
+use super::path::{Parked, Step};
+use super::trail::Trail;
+use super::{Run, RunError, Scope, cancelled};
 use crate::batch::Order;
+use crate::fault::Executed;
+use crate::id::CallNo;
 use crate::reply::Reply;
+use crate::tape::Event;
 
 /// Calls that have not begun. Dropping them settles them on the tape: not executed.
 struct Queue<'r> {
@@ -25,9 +29,17 @@ impl Drop for Queue<'_> {
     }
 }
 
+/// What a batch came to.
+pub(super) struct Driven {
+    /// In the order of their proposals.
+    pub(super) replies: Vec<Reply>,
+    /// The calls that wait for an answer. What waits for them has not begun.
+    pub(super) parked: Vec<Parked>,
+}
+
 impl Run {
     /// Answers every step, in their order.
-    pub(super) async fn drive(&self, mut steps: Vec<Step>, scope: &Scope<'_>) -> Vec<Reply> {
+    pub(super) async fn drive(&self, mut steps: Vec<Step>, scope: &Scope<'_>) -> Driven {
         let claims: Vec<_> = steps.iter_mut().map(Step::take_claim).collect();
         let order = match self.setup.sequential {
             true => Order::sequential(&claims),
@@ -38,14 +50,15 @@ impl Run {
         let mut replies: Vec<Option<Reply>> = steps.iter().map(|_| None).collect();
         let mut queue = Queue { run: self, steps: steps.into_iter().map(Some).collect() };
         let mut running = FuturesUnordered::new();
+        let mut parked = Vec::new();
         loop {
             let settled = match ready.pop_front() {
                 Some(at) => {
                     let step = queue.steps[at].take().expect("a call becomes ready once");
                     let (aborts, step) = (step.aborts_siblings(), step.without_claim());
                     let mut call = Box::pin(async move {
-                        let reply = self.settle(step, scope).await;
-                        (at, aborts, reply)
+                        let settled = self.settle(step, scope).await;
+                        (at, aborts, settled)
                     });
                     // Most calls of most batches are done at once, and need no place to wait.
                     match futures_util::poll!(call.as_mut()) {
@@ -56,12 +69,24 @@ impl Run {
                         }
                     }
                 }
-                None => match running.next().await {
-                    Some(settled) => settled,
-                    None => break,
+                None => match (running.next().await, scope.is_over()) {
+                    (Some(settled), _) => settled,
+                    // Nobody waits for an answer in a batch that is over.
+                    (None, true) => match parked.pop() {
+                        Some((at, call)) => (at, false, Ok(self.withdraw(call, scope).await)),
+                        None => break,
+                    },
+                    (None, false) => break,
                 },
             };
-            let (at, aborts, reply) = settled;
+            let (at, aborts, reply) = match settled {
+                (at, aborts, Ok(reply)) => (at, aborts, reply),
+                (at, _, Err(call)) => {
+                    // What waits for it begins once somebody has answered.
+                    parked.push((at, call));
+                    continue;
+                }
+            };
             if aborts && reply.is_error {
                 scope.token().cancel();
             }
@@ -75,6 +100,31 @@ impl Run {
                 waiting.ended(at, |next| ready.push_back(next));
             }
         }
-        replies.into_iter().map(|reply| reply.expect("every call is settled")).collect()
+        if !parked.is_empty() {
+            queue.steps.clear();
+        }
+        let parked = parked.into_iter().map(|(_, call)| call).collect();
+        Driven { replies: replies.into_iter().flatten().collect(), parked }
+    }
+
+    /// Settles a call that waited for an answer, since its batch is over.
+    pub(super) async fn withdraw(&self, Parked(facts): Parked, scope: &Scope<'_>) -> Reply {
+        let mut trail = Trail::new(self, scope, false);
+        trail.unwritten.known();
+        let fault = Err(cancelled(Executed::NotExecuted).into());
+        self.conclude(facts, fault, &mut trail).await
+    }
+
+    /// Puts on the tape that the run waits for answers. Whoever answers may be somebody else.
+    pub(super) async fn pause(&self, parked: &[Parked], replies: Vec<Reply>) -> RunError {
+        let mut calls: Vec<CallNo> = parked.iter().map(|Parked(facts)| facts.call).collect();
+        calls.sort_unstable();
+        let names: Vec<String> = calls.iter().map(ToString::to_string).collect();
+        let why = format!("somebody must answer whether call {} may run", names.join(", "));
+        if let Err(err) = self.record_last(Event::RunPaused { why: why.clone() }).await {
+            return err;
+        }
+        self.ended.get_or_init(|| format!("it is paused: {why}"));
+        RunError::Paused { calls, replies }
     }
 }

@@ -62,6 +62,7 @@ impl Run {
         // The seed is shared, so the id needs other randomness.
         Random::system().fill(&mut entropy);
         let run = self.setup.id.unwrap_or_else(|| RunId::new(at_us / 1_000, entropy));
+        rebind(&mut events, run);
         let places = (0..).zip(&events);
         let shared = places.map(|(seq, event)| Record::new(run, seq, at_us, event.clone()));
         let mut past = Past::of(&shared.collect::<Vec<_>>())?;
@@ -100,7 +101,7 @@ impl Shared {
             let mut event = record.event.clone();
             match &mut event {
                 Event::RunStarted { fork: point, .. } => {
-                    *point = Some(ForkPoint { run: record.run, seq: fork.at });
+                    *point = Some(Box::new(ForkPoint { run: record.run, seq: fork.at }));
                 }
                 Event::Turn(turn) => {
                     by_model = true;
@@ -128,8 +129,52 @@ impl Shared {
                 open.insert(facts.call, Begun::anew(facts, edited));
             }
         }
-        Ok(Shared { events, open })
+        let mut editable: BTreeSet<CallNo> = open.keys().copied().collect();
+        editable.extend(proposed(before).difference(&settled));
+        match fork.edits.keys().find(|call| !editable.contains(call)) {
+            None => Ok(Shared { events, open }),
+            Some(call) => {
+                Err(ResumeError::NoCall { call: *call, calls: editable.into_iter().collect() })
+            }
+        }
     }
+}
+
+/// Makes the questions that are taken over those of this run: they are told, and asked no more.
+fn rebind(events: &mut [Event], run: RunId) {
+    let (mut judged, mut approvals) = (BTreeMap::new(), BTreeMap::new());
+    for event in events {
+        match event {
+            Event::Judged { facts, .. } => drop(judged.insert(facts.call, facts.clone())),
+            Event::CallAsked(question) => {
+                if let Some(facts) = judged.get(&question.call) {
+                    let approval = question.approval_of(run, facts);
+                    approvals.insert(question.approval, approval);
+                    question.approval = approval;
+                }
+            }
+            Event::Answered { approval, .. } => {
+                *approval = approvals.get(approval).copied().unwrap_or(*approval);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The calls that a model proposed in its turns, made or not.
+fn proposed(records: &[Record]) -> BTreeSet<CallNo> {
+    let (mut calls, mut proposed) = (0, BTreeSet::new());
+    for record in records {
+        match &record.event {
+            Event::Turn(turn) => {
+                let numbers = (calls + 1..).map(CallNo);
+                proposed.extend(numbers.zip(turn.proposals.iter()).map(|(call, _)| call));
+            }
+            Event::Proposed(facts) => calls = calls.max(facts.call.0),
+            _ => {}
+        }
+    }
+    proposed
 }
 
 /// Edits the proposals of a turn that comes after so many calls.

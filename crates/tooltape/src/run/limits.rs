@@ -21,6 +21,8 @@ pub const BATCH_WALL_DEFAULT: Duration = Duration::from_secs(60 * 60);
 pub const RUN_WALL_DEFAULT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The time that a call which takes [`Cancel`](crate::Cancel) has to stop by itself.
 pub const CANCEL_GRACE_DEFAULT: Duration = Duration::from_secs(2);
+/// The time in which a yes to a question is one.
+pub const APPROVAL_DEFAULT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The time that a tape has to make the end of a write durable.
 pub const TAPE_WALL_DEFAULT: Duration = Duration::from_secs(60);
 /// The calls of one run that run at the same time.
@@ -56,6 +58,8 @@ pub struct RunLimits {
     pub run_wall: Duration,
     /// The time that a cancelled call which takes [`Cancel`](crate::Cancel) has to stop by itself.
     pub cancel_grace: Duration,
+    /// The time in which a yes to a question is one. What is answered later is asked again.
+    pub approval: Duration,
     /// The time that the tape has to make the end of a write durable. Beyond it the run ends.
     pub tape_wall: Duration,
     /// The calls that run at the same time; at least one may.
@@ -84,6 +88,7 @@ impl Default for RunLimits {
             batch_wall: BATCH_WALL_DEFAULT,
             run_wall: RUN_WALL_DEFAULT,
             cancel_grace: CANCEL_GRACE_DEFAULT,
+            approval: APPROVAL_DEFAULT,
             tape_wall: TAPE_WALL_DEFAULT,
             concurrency: CONCURRENCY_DEFAULT,
             mutations: MUTATIONS_DEFAULT,
@@ -109,6 +114,7 @@ impl RunLimits {
             batch_wall: self.batch_wall.min(other.batch_wall),
             run_wall: self.run_wall.min(other.run_wall),
             cancel_grace: self.cancel_grace.min(other.cancel_grace),
+            approval: self.approval.min(other.approval),
             tape_wall: self.tape_wall.min(other.tape_wall),
             concurrency: self.concurrency.min(other.concurrency),
             mutations: self.mutations.min(other.mutations),

@@ -1,15 +1,18 @@
 //! What a run did before, as its tape says.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::approve::Question;
 use crate::call::{Facts, Proposal};
 use crate::canon::{Canon, Hash};
 use crate::fault::{BoundKind, FaultKind};
 use crate::id::{CallNo, Name, RunId};
 use crate::reply::Reply;
+use crate::right::Rights;
 use crate::spec::Found;
 use crate::tape::{Event, Parent, Record, TapeError, TurnEvent};
 
@@ -23,13 +26,15 @@ pub(crate) struct Opening {
     pub(crate) note: Option<Arc<Value>>,
     pub(crate) depth: u32,
     pub(crate) parent: Option<Parent>,
+    pub(crate) rights: Option<Arc<Rights>>,
 }
 
 impl Opening {
     /// How the run began whose first record this is.
     pub(crate) fn of(first: &Record) -> Result<Opening, TapeError> {
         let corrupt = |why: &str| TapeError::Corrupt { seq: first.seq, why: why.to_owned() };
-        let Event::RunStarted { seed, thread, depth, parent, note, .. } = &first.event else {
+        let Event::RunStarted { seed, thread, depth, parent, note, rights, .. } = &first.event
+        else {
             return Err(corrupt("it is not the beginning of a run"));
         };
         // A seed has as many digits as a hash, and is read like one.
@@ -41,7 +46,8 @@ impl Opening {
             thread: thread.clone(),
             note: note.clone(),
             depth: *depth,
-            parent: *parent,
+            parent: parent.as_deref().copied(),
+            rights: rights.clone(),
         })
     }
 }
@@ -63,14 +69,33 @@ pub(super) struct Past {
     pub(super) states: BTreeMap<String, Canon>,
     /// The last value of everything that its calls wrote to stores, by store and key.
     pub(super) stored: BTreeMap<(Name, String), Option<Canon>>,
+    /// How often they wrote.
+    pub(super) writes: u64,
     /// What was said since the last question.
     pub(super) said: Vec<Said>,
     /// The calls that were settled, since the last question.
     pub(super) settled: BTreeMap<CallNo, Reply>,
     /// The calls that were not.
     pub(super) open: BTreeMap<CallNo, Begun>,
+    /// What somebody approved for the whole run.
+    pub(super) standing: Vec<Standing>,
     /// How it ended, if it did.
     pub(super) ended: Option<String>,
+}
+
+/// What somebody approved until the run ends: what one rule asks about one tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    pub(super) definition: Option<Hash>,
+    pub(super) rule: Cow<'static, str>,
+    pub(super) policy: Hash,
+}
+
+/// A question about a call, and what somebody said.
+#[derive(Clone)]
+pub(super) struct Questioned {
+    pub(super) question: Question,
+    pub(super) answer: Option<Result<(), String>>,
 }
 
 /// Something that was said between the user and the model.
@@ -90,18 +115,16 @@ pub(super) struct Begun {
     arguments: Arc<str>,
     /// Whether the tape knows that it was proposed.
     pub(super) proposed: bool,
-    /// What it was when it was judged: its definition, and its arguments.
-    pub(super) judged: Option<(Option<Hash>, Hash)>,
-    /// What somebody said who was asked whether it may run.
-    pub(super) answered: Option<Result<(), String>>,
+    /// How its tool was declared when it was judged.
+    definition: Option<Hash>,
+    /// What was asked about it, and what somebody said.
+    pub(super) questions: Vec<Questioned>,
     /// The last attempt that started.
     pub(super) started: u32,
     /// The last attempt that failed and was to be followed by another.
     pub(super) retried: u32,
     /// What its tool found out about the last attempt.
     pub(super) found: Option<Found>,
-    /// What somebody said who was asked whether to make another attempt after the last.
-    pub(super) again: Option<bool>,
 }
 
 impl Begun {
@@ -127,19 +150,21 @@ impl Past {
     /// Gathers what the records of a run say. They begin with its first.
     pub(super) fn of(records: &[Record]) -> Result<Past, TapeError> {
         let empty = || TapeError::Corrupt { seq: 0, why: "there are no records".to_owned() };
-        let (first, last) = records.first().zip(records.last()).ok_or_else(empty)?;
+        let first = records.first().ok_or_else(empty)?;
         let mut past = Past {
             opening: Opening::of(first)?,
             len: records.len() as u64,
-            ran_us: last.at_us.saturating_sub(first.at_us),
+            ran_us: ran_us(records),
             calls: 0,
             counted: Vec::new(),
             bytes: 0,
             states: BTreeMap::new(),
             stored: BTreeMap::new(),
+            writes: 0,
             said: Vec::new(),
             settled: BTreeMap::new(),
             open: BTreeMap::new(),
+            standing: Vec::new(),
             ended: None,
         };
         let mut args = BTreeMap::new();
@@ -172,18 +197,29 @@ impl Past {
             Event::Judged { facts, .. } => {
                 let bytes = facts.args.as_ref().map_or(0, |args| args.as_bytes().len());
                 args.insert(facts.call, bytes as u64);
-                self.begun(facts.call).judged = Some((facts.definition(), facts.args_hash));
+                self.begun(facts.call).definition = facts.definition();
             }
-            Event::Answered { call, yes, told, attempt: None } => {
+            Event::CallAsked(question) => {
+                let question = Question::clone(question);
+                self.begun(question.call).questions.push(Questioned { question, answer: None });
+            }
+            Event::Answered { call, approval, yes, holds, told, .. } => {
                 let told = || told.clone().unwrap_or_default();
-                self.begun(*call).answered = Some(yes.then_some(()).ok_or_else(told));
-            }
-            Event::Answered { call, yes, attempt: Some(_), .. } => {
-                self.begun(*call).again = Some(*yes);
+                let begun = self.begun(*call);
+                let definition = begun.definition;
+                let asked = begun.questions.last_mut();
+                let Some(asked) = asked.filter(|it| it.question.approval == *approval) else {
+                    return;
+                };
+                asked.answer = Some(yes.then_some(()).ok_or_else(told));
+                let Question { rule, policy, .. } = asked.question.clone();
+                if *yes && *holds == "run" {
+                    self.standing.push(Standing { definition, rule, policy });
+                }
             }
             Event::Started { call, attempt, .. } => {
                 let begun = self.begun(*call);
-                (begun.started, begun.found, begun.again) = (*attempt, None, None);
+                (begun.started, begun.found) = (*attempt, None);
             }
             Event::Retried { call, attempt, .. } => self.begun(*call).retried = *attempt,
             Event::Reconciled { call, found } => self.begun(*call).found = Some(*found),
@@ -191,6 +227,7 @@ impl Past {
                 self.states.insert(name.to_string(), value.clone());
             }
             Event::Stored { store, key, wrote: true, value, .. } => {
+                self.writes += 1;
                 self.stored.insert((store.clone(), key.clone()), value.clone());
             }
             Event::Stored { wrote: false, .. } => {}
@@ -230,4 +267,18 @@ impl Past {
         let doubtful = self.open.iter().filter(|(_, begun)| begun.is_in_doubt());
         doubtful.map(|(call, _)| *call).collect()
     }
+}
+
+/// How long a run ran: neither while it was paused nor before somebody resumed it.
+fn ran_us(records: &[Record]) -> u64 {
+    let mut is_paused = false;
+    let steps = records.windows(2).map(|step| {
+        let (before, after) = (&step[0], &step[1]);
+        is_paused |= matches!(before.event, Event::RunPaused { .. });
+        let resumes = matches!(after.event, Event::RunResumed { .. });
+        let stood_still = is_paused || resumes;
+        is_paused &= !resumes;
+        if stood_still { 0 } else { after.at_us.saturating_sub(before.at_us) }
+    });
+    steps.sum()
 }

@@ -1,23 +1,17 @@
 //! The path of a call: each stage takes what the one before it made, and there is one exit.
 
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use futures_util::FutureExt;
-
-use super::inside::dropped_safely;
 use super::trail::{Trail, Unwritten};
 use super::{Run, Scope, cancelled};
 use crate::batch::Claim;
 use crate::call::{Call, Facts, Outcome, Proposal, Resolved, kept};
 use crate::fault::{BoundKind, Exceeded, Executed, Fault, ToolError};
-use crate::grant::Asked;
 use crate::id::CallNo;
-use crate::perform::unrecorded;
-use crate::policy::{self, Answer, Judged, Pending, Permit, Refused};
+use crate::policy::{self, Halted, Judged, Refused, Verdict};
 use crate::reply::{Finished, Normal, Reply, render, render_plain};
-use crate::spec::Access;
-use crate::tape::{Accepted, Event, TapeError};
+use crate::spec::{Access, Requirement};
+use crate::tape::{Accepted, TapeError};
 use crate::tool::BoxFuture;
 use crate::toolbox::{Offer, Reading, Repairs};
 
@@ -35,6 +29,9 @@ pub(super) struct Ready {
     resolved: Result<Call, Box<Unresolved>>,
     writes_anything: bool,
 }
+
+/// A call that stays open until somebody answers.
+pub(super) struct Parked(pub(super) Arc<Facts>);
 
 struct Unresolved {
     facts: Arc<Facts>,
@@ -285,14 +282,17 @@ impl Run {
     }
 
     /// The only exit: whatever happened, it is recorded, rendered and returned here.
-    pub(super) async fn settle(&self, ready: Ready, scope: &Scope<'_>) -> Reply {
+    pub(super) async fn settle(&self, ready: Ready, scope: &Scope<'_>) -> Result<Reply, Parked> {
         let Ready { resolved, writes_anything } = ready;
         let mut trail = Trail::new(self, scope, writes_anything);
         let (facts, performed) = match resolved {
             Ok(call) => self.conduct(call, &mut trail).await,
             Err(unresolved) => (unresolved.facts, Err(unresolved.fault.into())),
         };
-        self.conclude(facts, performed, &mut trail).await
+        match trail.is_parked {
+            false => Ok(self.conclude(facts, performed, &mut trail).await),
+            true => Err(Parked(facts)),
+        }
     }
 
     /// Records, renders and returns what became of a call. What its tool returned is in its trail.
@@ -359,7 +359,7 @@ impl Run {
     }
 
     /// Waits until the end of a call is durable, but not for ever.
-    async fn durable(
+    pub(super) async fn durable(
         &self,
         durable: BoxFuture<'static, Result<(), TapeError>>,
     ) -> Result<(), TapeError> {
@@ -377,86 +377,49 @@ impl Run {
     ) -> (Arc<Facts>, Result<(), Box<Fault>>) {
         let permitted = match self.judge(call, trail) {
             Judged::Permitted(permit) => Ok(permit),
-            Judged::Pending(pending) => self.ask(pending, trail, None).await,
-            Judged::Refused(refused) => Err(refused),
+            Judged::Pending(pending) => self.ask(pending, trail, None, &[]).await,
+            Judged::Refused(refused) => Err(refused.into()),
         };
         match permitted {
             Ok(mut permit) => {
                 let performed = self.perform(&mut permit, trail).await;
                 (permit.into_facts(), performed)
             }
-            Err(Refused { call, fault }) => (call.into_facts(), Err(fault.into())),
+            Err(Halted::Refused(Refused { call, fault })) => (call.into_facts(), Err(fault.into())),
+            Err(Halted::Parked(call)) => {
+                trail.park();
+                (call.into_facts(), Err(cancelled(Executed::NotExecuted).into()))
+            }
         }
     }
 
     pub(super) fn judge(&self, call: Call, trail: &mut Trail<'_>) -> Judged {
-        let verdict = policy::judge(&*self.setup.policy, &call);
+        let verdict = self.verdict(&call);
         trail.unwritten.judged(&verdict);
         verdict.apply(call)
     }
 
-    /// Asks whether the call may run. No seat is held meanwhile, and no clock moves.
-    pub(super) async fn ask(
-        &self,
-        pending: Pending,
-        trail: &mut Trail<'_>,
-        attempt: Option<u32>,
-    ) -> Result<Permit, Refused> {
-        let Some(approver) = &self.setup.approver else { return Err(pending.unasked()) };
-        if let Err(fault) = self.may_start(pending.call(), trail.wait.scope) {
-            return Err(pending.failed(fault));
+    /// What becomes of a call: no policy gives what the run does not hold.
+    #[inline]
+    pub(super) fn verdict(&self, call: &Call) -> Verdict {
+        match call.registered().requires() {
+            [] => policy::judge(&*self.setup.policy, call),
+            requires => match self.withheld(call, requires) {
+                None => policy::judge(&*self.setup.policy, call),
+                Some(denied) => denied,
+            },
         }
-        // Whoever looks at the tape meanwhile sees what is being asked.
-        let written = trail.write(pending.call().facts(), self.setup.clock.unix_us());
-        if let Err(err) = written {
-            return Err(pending.failed(unrecorded(err)));
-        }
-        let life = trail.wait.begin(pending.call());
-        let _asking = Asking::new(self);
-        // Whoever asks may fail or never end; the call is answered all the same.
-        let asking = panic::catch_unwind(AssertUnwindSafe(|| approver(&pending)));
-        let asking = dropped_safely(async { AssertUnwindSafe(asking?).catch_unwind().await });
-        let asked = tokio::select! {
-            biased;
-            asked = asking => Some(asked),
-            () = life.cancel().cancelled() => None,
-            () = trail.wait.scope.closed() => None,
-        };
-        let Some(asked) = asked else {
-            return Err(pending.failed(cancelled(Executed::NotExecuted)));
-        };
-        let answer = asked.unwrap_or_else(|_| Answer::Deny("the question failed".to_owned()));
-        let call = pending.call().no();
-        let (yes, told) = match &answer {
-            Answer::Once => (true, None),
-            Answer::Deny(told) => (false, Some(told.clone())),
-        };
-        trail.unwritten.push(Event::Answered { call, yes, told, attempt });
-        pending.answer(answer)
     }
-}
 
-/// A question that is open: no clock of the run, its parents and their calls moves.
-struct Asking<'r>(&'r Run);
-
-impl<'r> Asking<'r> {
-    fn new(run: &'r Run) -> Asking<'r> {
-        let now_us = run.setup.clock.now_us();
-        run.whose_clocks().for_each(|asked| asked.begin(now_us));
-        Asking(run)
-    }
-}
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        let now_us = self.0.setup.clock.now_us();
-        self.0.whose_clocks().for_each(|asked| asked.end(now_us));
-    }
-}
-
-impl Run {
-    /// Whose clocks stand still while somebody is asked in this run.
-    fn whose_clocks(&self) -> impl Iterator<Item = &Asked> {
-        self.setup.asked_of.iter().chain([&self.live().asked]).map(|asked| &**asked)
+    /// The denial of a call that needs what the run does not hold.
+    fn withheld(&self, call: &Call, requires: &[Requirement]) -> Option<Verdict> {
+        let now_us = self.setup.clock.unix_us();
+        requires.iter().find_map(|required| match required.of(call.args()) {
+            Err(err) => Some(Verdict::deny("rights", format!("nobody holds this right: {err}"))),
+            Ok(right) => {
+                let refusal = self.live().holding.check(&right, now_us).err()?;
+                Some(Verdict::deny("rights", refusal.to_string()))
+            }
+        })
     }
 }

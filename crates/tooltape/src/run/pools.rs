@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::RunLimits;
+use super::gate::{Gate, Seat};
 use crate::grant::Lease;
 use crate::id::Name;
 use crate::sync::Mutex;
@@ -25,7 +26,7 @@ impl Tree {
 
 /// The seats of one run. A child has its own, so that no nesting can wait for itself.
 pub(super) struct Pools {
-    all: Semaphore,
+    all: Gate,
     mutations: Semaphore,
     blocking: Arc<Semaphore>,
     by_tool: Mutex<HashMap<Name, Arc<Semaphore>>>,
@@ -55,7 +56,7 @@ impl Wants<'_> {
 /// The seats that a call has. Dropping them gives them back, but for those that are in the lease:
 /// those are the thread's.
 pub(super) struct Seats<'p> {
-    _seat: SemaphorePermit<'p>,
+    _seat: Seat<'p>,
     /// Those that few calls need.
     others: Option<Box<Others<'p>>>,
 }
@@ -77,9 +78,9 @@ impl Seats<'_> {
 impl Pools {
     pub(super) fn new(limits: &RunLimits) -> Pools {
         let seats = |seats: usize| Semaphore::new(seats.clamp(1, Semaphore::MAX_PERMITS));
-        let all = seats(limits.concurrency);
+        let all = Gate::new(limits.concurrency);
         Pools {
-            seats: all.available_permits(),
+            seats: all.free(),
             all,
             mutations: seats(limits.mutations),
             blocking: Arc::new(seats(limits.blocking)),
@@ -90,7 +91,7 @@ impl Pools {
 
     /// The calls that hold a seat.
     pub(super) fn running(&self) -> usize {
-        self.seats - self.all.available_permits()
+        self.seats - self.all.free()
     }
 
     /// The threads whose calls were answered before they were done.
@@ -102,7 +103,7 @@ impl Pools {
     #[inline]
     pub(super) fn try_take<'p>(&'p self, tree: &'p Tree, wants: &Wants<'_>) -> Option<Seats<'p>> {
         match wants.is_plain() {
-            true => Some(Seats { _seat: self.all.try_acquire().ok()?, others: None }),
+            true => Some(Seats { _seat: self.all.try_take()?, others: None }),
             false => self.try_take_all(tree, wants),
         }
     }
@@ -120,7 +121,7 @@ impl Pools {
             true => Some(self.blocking.clone().try_acquire_owned().ok()?),
             false => None,
         };
-        let seat = self.all.try_acquire().ok()?;
+        let seat = self.all.try_take()?;
         let write = match wants.writes_anything {
             true => Some(tree.writes.clone().try_acquire_owned().ok()?),
             false => None,
@@ -146,7 +147,7 @@ impl Pools {
             true => Some(self.blocking.clone().acquire_owned().await.expect(OPEN)),
             false => None,
         };
-        let seat = self.all.acquire().await.expect(OPEN);
+        let seat = self.all.take().await;
         let write = match wants.writes_anything {
             true => Some(tree.writes.clone().acquire_owned().await.expect(OPEN)),
             false => None,
@@ -158,7 +159,7 @@ impl Pools {
     fn seats<'p>(
         &self,
         mutation: Option<SemaphorePermit<'p>>,
-        seat: SemaphorePermit<'p>,
+        seat: Seat<'p>,
         thread: Option<OwnedSemaphorePermit>,
         guards: [Option<OwnedSemaphorePermit>; 2],
     ) -> Seats<'p> {

@@ -7,16 +7,17 @@ use std::sync::{Arc, PoisonError};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+use super::drive::Driven;
 use super::past::{Begun, Past, Said};
-use super::path::Step;
+use super::path::{Parked, Step};
 use super::trail::Trail;
-use super::{LiveRun, Run, RunError, Scope};
+use super::{LiveRun, Run, RunError, Scope, cancelled};
 use crate::call::{Call, Facts, Proposal};
 use crate::fault::{Executed, Fault, FaultKind, ToolError};
 use crate::grant::{Grants, Leash, Random, Store};
 use crate::id::{CallNo, RunId};
 use crate::perform::unrecorded;
-use crate::policy::{self, Judged, Permit, Refused, Verdict};
+use crate::policy::{Halted, Judged, Permit, Refused, Verdict};
 use crate::reply::Reply;
 use crate::spec::{Access, Found, Repeat};
 use crate::sync::Mutex;
@@ -42,7 +43,8 @@ impl Run {
     /// * is asked about where that is not known either. Where nobody can be asked, or the answer is
     ///   no, its reply says *unknown*.
     ///
-    /// What its children used of its limits is not counted again.
+    /// What its children used of its limits is not counted again. Calls of theirs that are in doubt
+    /// are known to the tape: `SqliteTape::in_doubt`, `MemoryTape::in_doubt`.
     ///
     /// ```
     /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
@@ -65,7 +67,8 @@ impl Run {
         let past = Past::of(&records)?;
         let in_doubt = past.in_doubt();
         let resumed = self.having_done(past)?;
-        resumed.record_last(Event::RunResumed { in_doubt }).await?;
+        let policy = Some(resumed.live().policy);
+        resumed.record_last(Event::RunResumed { in_doubt, policy }).await?;
         Ok(resumed)
     }
 
@@ -90,13 +93,15 @@ impl Run {
             restored.map_err(unlike)?;
         }
         if let Some(store) = self.setup.grants.get::<Store>() {
-            store.restore(past.opening.run, &past.stored);
+            let restored = store.restore(past.opening.run, &past.stored, past.writes);
+            restored.map_err(|err| ResumeError::Unstored { why: err.told().to_owned() })?;
         }
         let (past, setup) = (Arc::new(past), &mut self.setup);
         setup.id = Some(past.opening.run);
         setup.random = Random::seeded(past.opening.seed);
         (setup.thread, setup.note) = (past.opening.thread.clone(), past.opening.note.clone());
         setup.past = Some(past.clone());
+        *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = past.standing.clone();
         // Before its number of calls says that this was done.
         self.check_grants()?;
         self.calls.store(past.calls, Ordering::Relaxed);
@@ -152,11 +157,26 @@ impl Run {
                 self.settle_again(call, proposal, begun, &offer, &scope)
             })
             .collect();
-        while let Some(reply) = running.next().await {
-            self.mind(&reply, &scope);
-            replies.insert(reply.call, reply);
+        let mut parked = Vec::new();
+        while let Some(settled) = running.next().await {
+            match settled {
+                Ok(reply) => {
+                    self.mind(&reply, &scope);
+                    replies.insert(reply.call, reply);
+                }
+                Err(call) => parked.push(call),
+            }
         }
         drop(running);
+        if !parked.is_empty() && scope.is_over() {
+            for call in parked.drain(..) {
+                let reply = self.withdraw(call, &scope).await;
+                replies.insert(reply.call, reply);
+            }
+        }
+        if !parked.is_empty() {
+            return Err(self.pause(&parked, replies.into_values().collect()).await);
+        }
         // What did not begin waited for what did, so that it comes behind.
         proposals.retain(|call, _| !replies.contains_key(call));
         let last = proposals.keys().next_back().map_or(0, |call| call.0);
@@ -169,9 +189,9 @@ impl Run {
         if self.setup.hard.contains(&FaultKind::Repair) && steps.iter().any(Step::needs_repair) {
             steps = steps.into_iter().map(Step::given_up).collect();
         }
-        let fresh = self.drive(steps, &scope).await;
+        let Driven { replies: fresh, parked } = self.drive(steps, &scope).await;
         replies.extend(fresh.into_iter().map(|reply| (reply.call, reply)));
-        self.close_if_ended(replies.into_values().collect())
+        self.close(Driven { replies: replies.into_values().collect(), parked }).await
     }
 
     /// Minds what a reply means for the rest of its batch.
@@ -196,7 +216,7 @@ impl Run {
         begun: Begun,
         offer: &Offer,
         scope: &Scope<'_>,
-    ) -> Reply {
+    ) -> Result<Reply, Parked> {
         let mut unlimited = u64::MIN;
         let step = self.resolve_as(no, offer, proposal, |resolved| {
             // What was permitted to start is not beyond a limit now.
@@ -217,7 +237,10 @@ impl Run {
             }
             Err((facts, fault)) => (facts, Err(fault.into())),
         };
-        self.conclude(facts, performed, &mut trail).await
+        match trail.is_parked {
+            false => Ok(self.conclude(facts, performed, &mut trail).await),
+            true => Err(Parked(facts)),
+        }
     }
 
     async fn conduct_again(
@@ -247,10 +270,14 @@ impl Run {
                 (permit.into_facts(), performed)
             }
             // Whatever is decided now, what the last attempt did stays unknown.
-            Err(refused) if before == Executed::Unknown => {
+            Err(Halted::Refused(refused)) if before == Executed::Unknown => {
                 (facts, Err(in_doubt(&refused.fault.to_string()).into()))
             }
-            Err(refused) => (facts, Err(refused.fault.into())),
+            Err(Halted::Refused(refused)) => (facts, Err(refused.fault.into())),
+            Err(Halted::Parked(_)) => {
+                trail.park();
+                (facts, Err(cancelled(before).into()))
+            }
         }
     }
 
@@ -305,6 +332,8 @@ impl Run {
                 id: call.id(),
                 args_hash: &call.facts().args_hash,
                 frozen_unix_us: None,
+                // It looks, and changes nothing.
+                is_write: false,
                 cancel: trail.wait.scope.token(),
                 life: &trail.wait.life,
                 leash: Leash::default(),
@@ -332,18 +361,11 @@ impl Run {
         call: Call,
         begun: &Begun,
         trail: &mut Trail<'_>,
-    ) -> Result<Permit, Refused> {
-        let same = begun.judged == Some((Some(call.definition()), call.args_hash()));
+    ) -> Result<Permit, Halted> {
         match self.judge(call, trail) {
             Judged::Permitted(permit) => Ok(permit),
-            Judged::Refused(refused) => Err(refused),
-            Judged::Pending(pending) => match &begun.answered {
-                Some(Ok(())) if same => pending.answer(policy::Answer::Once),
-                Some(Err(told)) => pending.answer(policy::Answer::Deny(told.clone())),
-                // It was approved when it was another.
-                Some(Ok(())) => self.ask(pending, trail, Some(begun.started)).await,
-                None => self.ask(pending, trail, None).await,
-            },
+            Judged::Refused(refused) => Err(refused.into()),
+            Judged::Pending(pending) => self.ask(pending, trail, None, &begun.questions).await,
         }
     }
 
@@ -353,22 +375,18 @@ impl Run {
         call: Call,
         begun: &Begun,
         trail: &mut Trail<'_>,
-    ) -> Result<Permit, Refused> {
-        let verdict = policy::judge(&*self.setup.policy, &call);
+    ) -> Result<Permit, Halted> {
+        let verdict = self.verdict(&call);
         trail.unwritten.judged(&verdict);
         if let Verdict::Deny { .. } = verdict {
             let fault = in_doubt("the policy lets nobody try again");
-            return Err(Refused { call, fault });
+            return Err(Refused { call, fault }.into());
         }
         let pending = match Verdict::ask(RULE_IN_DOUBT).apply(call) {
             Judged::Pending(pending) => pending,
             Judged::Permitted(_) | Judged::Refused(_) => unreachable!("it is to be asked about"),
         };
-        match begun.again {
-            Some(true) => pending.answer(policy::Answer::Once),
-            Some(false) => pending.answer(policy::Answer::Deny("somebody said no".to_owned())),
-            None => self.ask(pending, trail, Some(begun.started)).await,
-        }
+        self.ask(pending, trail, Some(begun.started), &begun.questions).await
     }
 }
 
@@ -417,11 +435,25 @@ pub enum ResumeError {
         /// The call.
         call: CallNo,
     },
+    /// A fork would change a call that is not there.
+    #[error("there is no call {call} to edit at that place; {}", open_calls(.calls))]
+    NoCall {
+        /// The call.
+        call: CallNo,
+        /// The calls that are there and not settled.
+        calls: Vec<CallNo>,
+    },
     /// The last value of a state cannot be read as what the state holds now.
     #[error("the last value of the state `{state}` does not fit it any more: {why}")]
     State {
         /// The state's type.
         state: String,
+        /// Why.
+        why: String,
+    },
+    /// What its calls wrote to a store could not be brought there.
+    #[error("the store cannot be used: {why}")]
+    Unstored {
         /// Why.
         why: String,
     },
@@ -431,4 +463,14 @@ pub enum ResumeError {
     /// The run as it is set up now cannot begin.
     #[error(transparent)]
     Run(#[from] RunError),
+}
+
+fn open_calls(calls: &[CallNo]) -> String {
+    match calls {
+        [] => "none is open".to_owned(),
+        calls => {
+            let calls: Vec<String> = calls.iter().map(|call| format!("`{call}`")).collect();
+            format!("open are {}", calls.join(", "))
+        }
+    }
 }

@@ -6,11 +6,10 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
 use super::{LiveRun, Run, RunLimits};
 use crate::fault::{BoundKind, Exceeded, Executed};
-use crate::grant::Life;
+use crate::grant::{Life, Token};
 use crate::id::CallNo;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard, OnceLock};
@@ -25,7 +24,7 @@ use crate::sync::{Mutex, MutexGuard, OnceLock};
 /// assert!(canceller.is_cancelled());
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Canceller(pub(super) CancellationToken);
+pub struct Canceller(pub(super) Token);
 
 impl Canceller {
     /// Cancels nothing yet.
@@ -48,7 +47,7 @@ impl Canceller {
 pub(super) struct Scope<'r> {
     run: &'r Run,
     /// Set where the batch can be cancelled without its run.
-    own: OnceLock<CancellationToken>,
+    own: OnceLock<Token>,
     /// When its first call could start, less what was asked until then; `NOT_BEGUN` before.
     began_us: AtomicU64,
     /// Whether nothing more starts.
@@ -68,11 +67,11 @@ impl<'r> Scope<'r> {
     }
 
     /// From now on the batch can be cancelled by itself, with this.
-    pub(super) fn cancellable(&self) -> &CancellationToken {
-        self.own.get_or_init(|| self.run.setup.cancel.child_token())
+    pub(super) fn cancellable(&self) -> &Token {
+        self.own.get_or_init(|| self.run.setup.cancel.child())
     }
 
-    pub(super) fn token(&self) -> &CancellationToken {
+    pub(super) fn token(&self) -> &Token {
         self.own.get().unwrap_or(&self.run.setup.cancel)
     }
 

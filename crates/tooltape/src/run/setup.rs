@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::budget::Budget;
 use super::past::Past;
@@ -13,11 +12,12 @@ use super::{Run, RunLimits};
 use crate::call::Call;
 use crate::fault::FaultKind;
 use crate::fault::ToolError;
-use crate::grant::{Asked, Clock, Grant, GrantMap, Random};
+use crate::grant::{Asked, Clock, Grant, GrantMap, Random, Token};
 use crate::id::{Name, RunId};
 use crate::perform::{Layer, Layered, Live, Perform, Spans, Stages};
 use crate::policy::{Answer, Approver, Pending, Policy, Rules};
 use crate::reply::{Framing, Redactor};
+use crate::right::{Holding, Rights};
 use crate::sync::Mutex;
 use crate::tape::{MemoryTape, Parent, Tape};
 use crate::tool::{BoxFuture, Output};
@@ -31,6 +31,10 @@ pub(super) struct Setup {
     pub(super) past: Option<Arc<Past>>,
     pub(super) toolbox: Arc<Mutex<Toolbox>>,
     pub(super) grants: GrantMap,
+    /// What the run may do, where the host says so.
+    pub(super) rights: Option<Rights>,
+    /// What its parent holds, where it has one.
+    pub(super) holding: Option<Holding>,
     pub(super) policy: Arc<dyn Policy>,
     pub(super) approver: Option<Arc<Approver>>,
     pub(super) tape: Arc<dyn Tape>,
@@ -49,7 +53,7 @@ pub(super) struct Setup {
     pub(super) random: Random,
     pub(super) thread: Option<Arc<str>>,
     pub(super) note: Option<Arc<Value>>,
-    pub(super) cancel: CancellationToken,
+    pub(super) cancel: Token,
     pub(super) tree: Arc<Tree>,
     pub(super) budget: Option<Arc<Budget>>,
     /// Whose clocks stand still too while somebody is asked.
@@ -75,6 +79,8 @@ impl Setup {
             past: None,
             toolbox: Arc::new(Mutex::new(toolbox.clone())),
             grants: GrantMap::default(),
+            rights: None,
+            holding: None,
             policy: Arc::new(Rules::allow_reads()),
             approver: None,
             tape: Arc::new(MemoryTape::default()),
@@ -92,7 +98,7 @@ impl Setup {
             random: Random::system(),
             thread: None,
             note: None,
-            cancel: CancellationToken::new(),
+            cancel: Token::default(),
             tree: Tree::new(),
             budget: None,
             asked_of: Vec::new(),
@@ -107,6 +113,24 @@ impl Run {
     #[must_use]
     pub fn grant(mut self, grant: impl Grant) -> Run {
         self.setup.grants.insert(grant);
+        self
+    }
+
+    /// Sets what the run may do. Otherwise that is what its grants
+    /// [confer](crate::Grant::confers).
+    ///
+    /// A call whose tool needs a right that the run does not hold is denied, whatever the policy
+    /// says.
+    ///
+    /// ```
+    /// use tooltape::{Rights, Run, Toolbox, builtin};
+    ///
+    /// let rights: Rights = "fs:read:src\nnet:get:api.example.com".parse().unwrap();
+    /// let run = Run::new(&Toolbox::new(builtin::tools()).unwrap()).rights(rights);
+    /// ```
+    #[must_use]
+    pub fn rights(mut self, rights: Rights) -> Run {
+        self.setup.rights = Some(rights);
         self
     }
 
@@ -125,6 +149,13 @@ impl Run {
     ) -> Run {
         self.setup.approver = Some(Arc::new(approver));
         self
+    }
+
+    /// Lets the run pause where somebody must be asked: the question waits on the tape, and
+    /// [`answer_question`](crate::answer_question) answers it there, perhaps from another process.
+    #[must_use]
+    pub fn pausing(self) -> Run {
+        self.approver(|_| Box::pin(async { Answer::Later }))
     }
 
     /// Replaces the tape, which is in memory.

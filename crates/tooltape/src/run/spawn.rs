@@ -6,9 +6,11 @@ use std::sync::{Arc, PoisonError};
 
 use super::{Run, RunLimits, Setup};
 use crate::call::Call;
+use crate::canon::{Domain, Hash};
 use crate::fault::{BoundKind, Executed, ToolError};
 use crate::grant::{CallContext, Grant};
 use crate::policy::{Policy, Verdict};
+use crate::right::Rights;
 use crate::spec::Spec;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +20,8 @@ use crate::tape::Parent;
 ///
 /// A child has its parent's whole toolbox, policy, grants and tape. It can be narrowed, and never
 /// widened. It has seats of its own, so that no nesting waits for itself, and ends with the call
-/// that started it. A tool that takes `Spawn` is recursive, whatever it declares.
+/// that started it; [`Run::end`] says so on the tape, where no agent does. A tool that takes
+/// `Spawn` is recursive, whatever it declares.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
@@ -74,7 +77,7 @@ impl Spawn {
         let setup = Setup {
             toolbox: Arc::new(Mutex::new(toolbox.clone())),
             random: setup.random.clone().for_call(context).nth(nth),
-            cancel: context.cancel.child_token(),
+            cancel: context.cancel.child(),
             asked_of: setup.asked_of.iter().chain([context.life.asked()]).cloned().collect(),
             depth: setup.depth + 1,
             parent: Some(Parent { run, call }),
@@ -116,6 +119,14 @@ impl Nested {
     #[must_use]
     pub fn policy(mut self, policy: impl Policy + 'static) -> Nested {
         self.0.policy = Arc::new(Both(self.0.policy, policy));
+        self
+    }
+
+    /// Lets it do no more than this, and no more than its parent.
+    #[must_use]
+    pub fn rights(mut self, rights: &Rights) -> Nested {
+        let narrowed = self.0.rights.take().map(|before| before.meet(rights));
+        self.0.rights = Some(narrowed.unwrap_or_else(|| rights.clone()));
         self
     }
 
@@ -161,5 +172,10 @@ impl<P: Policy> Policy for Both<P> {
             (ask @ Verdict::Ask { .. }, _) | (_, ask @ Verdict::Ask { .. }) => ask,
             (_, allow @ Verdict::Allow { .. }) => allow,
         }
+    }
+
+    fn version(&self) -> Hash {
+        let both = [self.0.version(), self.1.version()];
+        Hash::of(Domain::Policy, &both.map(|version| *version.as_bytes()).concat())
     }
 }

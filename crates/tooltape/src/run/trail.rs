@@ -1,8 +1,8 @@
 //! What a call has left behind so far, and what it leaves behind if nobody waits for it any more.
 
 use std::borrow::Cow;
-use std::mem;
 use std::sync::Arc;
+use std::{iter, mem};
 
 use super::{Run, Scope};
 use crate::call::{Call, Facts, Outcome};
@@ -30,6 +30,8 @@ pub(super) struct Trail<'r> {
     pub(super) writes_anything: bool,
     /// The span of the last attempt.
     pub(super) span: Span,
+    /// Whether the call waits for an answer, perhaps beyond the life of this process.
+    pub(super) is_parked: bool,
     pub(super) wait: Wait<'r>,
 }
 
@@ -87,18 +89,16 @@ impl Unwritten {
     /// Lists the events in their order. None are left.
     #[inline]
     pub(super) fn list(&mut self, facts: &Arc<Facts>, events: &mut Vec<Event>) {
+        // Each is made where it stays: what is moved just after it was made is slow to be moved.
         if mem::take(&mut self.proposed) {
-            events.push(Event::Proposed(facts.clone()));
+            events.extend(iter::once_with(|| Event::Proposed(facts.clone())));
         }
-        if let Some(Judgement { verdict, rule }) = self.judged.take() {
-            events.push(Event::Judged { facts: facts.clone(), verdict, rule });
-        }
+        let judged = self.judged.take().into_iter();
+        events.extend(judged.map(|it| it.of(facts)));
         if !self.others.is_empty() {
             events.append(&mut self.others);
         }
-        if let Some(start) = self.started.take() {
-            events.push(start.into());
-        }
+        events.extend(self.started.take().into_iter().map(Event::from));
     }
 
     /// Puts them on the tape. What it refuses is left, but for the start, which is none then.
@@ -115,6 +115,14 @@ impl Unwritten {
             self.others = happened;
             err
         })
+    }
+}
+
+impl Judgement {
+    #[inline]
+    fn of(self, facts: &Arc<Facts>) -> Event {
+        let Judgement { verdict, rule } = self;
+        Event::Judged { facts: facts.clone(), verdict, rule }
     }
 }
 
@@ -142,13 +150,20 @@ impl<'r> Trail<'r> {
         let (life, owed, passage) = (OnceLock::new(), OnceLock::new(), Passage::default());
         let wait = Wait { run, scope, life, owed, passage };
         let (unwritten, span) = (Unwritten::new(), Span::none());
-        Trail { unwritten, output: None, started_us: None, writes_anything, span, wait }
+        let (output, started_us, is_parked) = (None, None, false);
+        Trail { unwritten, output, started_us, writes_anything, span, is_parked, wait }
     }
 
     /// Puts on the tape what is not there yet.
     #[inline]
     pub(super) fn write(&mut self, facts: &Arc<Facts>, at_us: u64) -> Result<Accepted, TapeError> {
         self.unwritten.write(self.wait.run, facts, at_us)
+    }
+
+    /// The call stays open: nobody is owed a reply before somebody answers.
+    pub(super) fn park(&mut self) {
+        self.is_parked = true;
+        self.wait.close();
     }
 
     /// Puts on the tape what is not there yet, and how the call ended. From here on nothing that
@@ -163,7 +178,7 @@ impl<'r> Trail<'r> {
         self.wait.close();
         self.wait.run.live().recorder.append_at(at_us, |events| {
             self.unwritten.list(facts, events);
-            events.push(Event::Settled(settled));
+            events.extend(iter::once_with(|| Event::Settled(settled)));
         })
     }
 }

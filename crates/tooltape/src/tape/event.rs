@@ -9,11 +9,13 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::approve::Question;
 use crate::call::{Facts, Proposal};
-use crate::canon::Canon;
+use crate::canon::{Canon, Hash};
 use crate::fault::{Fault, TOLD_BYTES_MAX, clip, text_of};
 use crate::id::{CallNo, Name, RunId, ToolId};
 use crate::reply::{Redactor, Reply};
+use crate::right::Rights;
 use crate::spec::Found;
 
 /// One thing that happened in a run.
@@ -32,20 +34,29 @@ pub enum Event {
         depth: u32,
         /// The run and the call that it was started by, where it is nested.
         #[serde(skip_serializing_if = "Option::is_none")]
-        parent: Option<Parent>,
+        parent: Option<Box<Parent>>,
         /// The profile of the canonical form.
         canon: &'static str,
         /// What the host wants kept with the run, such as where its workspace is.
         note: Option<Arc<Value>>,
         /// The place in another run that it goes on from.
         #[serde(skip_serializing_if = "Option::is_none")]
-        fork: Option<ForkPoint>,
+        fork: Option<Box<ForkPoint>>,
+        /// The version of the policy that it begins with.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        policy: Option<Box<Hash>>,
+        /// What it may do.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rights: Option<Arc<Rights>>,
     },
     /// The run goes on after a crash or a pause.
     #[serde(rename = "run.resumed")]
     RunResumed {
         /// The calls that started and did not settle, of which nobody knew what became.
         in_doubt: Vec<CallNo>,
+        /// The version of the policy that it goes on with.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        policy: Option<Hash>,
     },
     /// The run waits for somebody, perhaps beyond the life of its process.
     #[serde(rename = "run.paused")]
@@ -83,13 +94,22 @@ pub enum Event {
         /// The rule that decided.
         rule: Cow<'static, str>,
     },
+    /// Somebody is asked whether the call may run.
+    #[serde(rename = "call.asked")]
+    CallAsked(Box<Question>),
     /// Somebody answered whether the call may run.
     #[serde(rename = "call.answered")]
     Answered {
         /// The call.
         call: CallNo,
+        /// Which question about the call was answered.
+        question: u32,
+        /// What a yes is good for, as the question says.
+        approval: Hash,
         /// Whether the answer was yes.
         yes: bool,
+        /// How long a yes holds: `once`, or for the `run`.
+        holds: &'static str,
         /// What the model reads where it was no.
         told: Option<String>,
         /// The attempt that was in doubt, where the question was whether to make another.
@@ -284,8 +304,8 @@ pub enum Key {
     Started(CallNo, u32),
     /// The end of a call.
     Settled(CallNo),
-    /// The answer to the question whether a call may run.
-    Answered(CallNo),
+    /// The answer to a question whether a call may run.
+    Answered(CallNo, u32),
 }
 
 impl fmt::Display for Key {
@@ -293,7 +313,7 @@ impl fmt::Display for Key {
         match self {
             Key::Started(CallNo(call), attempt) => write!(f, "started:{call}:{attempt}"),
             Key::Settled(CallNo(call)) => write!(f, "settled:{call}"),
-            Key::Answered(CallNo(call)) => write!(f, "answer:{call}"),
+            Key::Answered(CallNo(call), question) => write!(f, "answer:{call}:{question}"),
         }
     }
 }
@@ -304,9 +324,9 @@ impl Event {
         match self {
             Event::Started { call, attempt, .. } => Some(Key::Started(*call, *attempt)),
             Event::Settled(reply) => Some(Key::Settled(reply.call)),
-            Event::Answered { call, attempt: None, .. } => Some(Key::Answered(*call)),
-            Event::Answered { attempt: Some(_), .. }
-            | Event::RunStarted { .. }
+            Event::Answered { call, question, .. } => Some(Key::Answered(*call, *question)),
+            Event::RunStarted { .. }
+            | Event::CallAsked(_)
             | Event::RunResumed { .. }
             | Event::RunPaused { .. }
             | Event::Asked { .. }
@@ -336,6 +356,7 @@ impl Event {
             Event::Tools { .. } => "run.tools",
             Event::Proposed(_) => "call.proposed",
             Event::Judged { .. } => "call.judged",
+            Event::CallAsked(_) => "call.asked",
             Event::Answered { .. } => "call.answered",
             Event::Started { .. } => "call.started",
             Event::Retried { .. } => "call.retried",
@@ -364,6 +385,7 @@ impl Event {
             | Event::Reconciled { call, .. } => Some(*call),
             Event::Proposed(facts) | Event::Judged { facts, .. } => Some(facts.call),
             Event::Settled(reply) => Some(reply.call),
+            Event::CallAsked(question) => Some(question.call),
             Event::RunStarted { .. }
             | Event::RunResumed { .. }
             | Event::RunPaused { .. }

@@ -5,8 +5,8 @@ use crate::canon::{Canon, Doc, Domain, Hash, Limits};
 use crate::id::RunId;
 
 /// The members of a record that differ between a run and its replay: no content hash covers them.
-pub const STAMPS: [&str; 7] =
-    ["at_us", "clock_us", "elapsed_us", "parent", "pause_ms", "run", "seq"];
+pub const STAMPS: [&str; 9] =
+    ["approval", "at_us", "clock_us", "elapsed_us", "parent", "pause_ms", "run", "seq", "until_us"];
 
 /// A record with its two hashes.
 ///

@@ -1,9 +1,11 @@
 //! A tape in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
-use super::{Ack, Append, Event, Head, Key, Line, READ_RECORDS_MAX, Record, Tape, TapeError};
+use super::{
+    Ack, Append, Event, Head, InDoubt, Key, Line, READ_RECORDS_MAX, Record, Tape, TapeError,
+};
 use crate::id::{CallNo, RunId};
 use crate::sync::{Mutex, MutexGuard};
 use crate::tool::BoxFuture;
@@ -83,6 +85,38 @@ impl MemoryTape {
     /// The runs that have records, in the order of their ids.
     pub fn runs(&self) -> Vec<RunId> {
         self.reels().places.keys().copied().collect()
+    }
+
+    /// The calls of a run that started and did not settle, then those of the runs that its calls
+    /// started, and so on.
+    pub fn in_doubt(&self, run: RunId) -> Vec<InDoubt> {
+        let (mut runs, mut in_doubt) = (vec![run], Vec::new());
+        let mut at = 0;
+        // A run that names itself as what started it is followed once.
+        while let Some(run) = runs.get(at).copied() {
+            at += 1;
+            let mut open = BTreeSet::new();
+            for record in self.records(run) {
+                match record.event {
+                    Event::Started { call, .. } => drop(open.insert(call)),
+                    Event::Settled(reply) => drop(open.remove(&reply.call)),
+                    _ => {}
+                }
+            }
+            in_doubt.extend(open.into_iter().map(|call| InDoubt { run, call }));
+            let below = self.runs().into_iter().filter(|below| self.parent(*below) == Some(run));
+            let below: Vec<RunId> = below.filter(|below| !runs.contains(below)).collect();
+            runs.extend(below);
+        }
+        in_doubt
+    }
+
+    /// The run that started a run.
+    fn parent(&self, run: RunId) -> Option<RunId> {
+        match self.reels().get(run)?.blocks.first()?.first()? {
+            Event::RunStarted { parent, .. } => parent.as_ref().map(|parent| parent.run),
+            _ => None,
+        }
     }
 
     /// The lines of a run, with their hashes.
@@ -191,7 +225,7 @@ fn place(key: Key) -> (usize, (CallNo, u32)) {
     match key {
         Key::Started(call, attempt) => (0, (call, attempt)),
         Key::Settled(call) => (1, (call, 0)),
-        Key::Answered(call) => (2, (call, 0)),
+        Key::Answered(call, question) => (2, (call, question)),
     }
 }
 

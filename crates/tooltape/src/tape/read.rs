@@ -12,6 +12,7 @@ use crate::call::{Facts, Remembered, RepairStep};
 use crate::canon::{CANON_PROFILE, Canon, Hash};
 use crate::id::{CallNo, Name, RunId, ToolId};
 use crate::reply::Settled;
+use crate::right::Rights;
 use crate::spec::Found;
 
 /// What every record has.
@@ -30,10 +31,12 @@ struct RunStarted {
     seed: Box<str>,
     thread: Option<Arc<str>>,
     depth: u32,
-    parent: Option<Parent>,
+    parent: Option<Box<Parent>>,
     canon: String,
     note: Option<Arc<Value>>,
-    fork: Option<ForkPoint>,
+    fork: Option<Box<ForkPoint>>,
+    policy: Option<Box<Hash>>,
+    rights: Option<Arc<Rights>>,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +83,10 @@ struct Plain {
     call: Option<CallNo>,
     text: Option<Arc<str>>,
     yes: Option<bool>,
+    question: Option<u32>,
+    approval: Option<Hash>,
+    holds: Option<String>,
+    policy: Option<Hash>,
     told: Option<String>,
     attempt: Option<u32>,
     clock_us: Option<u64>,
@@ -155,6 +162,9 @@ fn event(kind: &str, body: &str) -> Result<Event, String> {
         "call.proposed" => proposed(body),
         "call.judged" => judged(body),
         "call.settled" => settled(body),
+        "call.asked" => serde_json::from_str(body)
+            .map(|question| Event::CallAsked(Box::new(question)))
+            .map_err(Unlike::from),
         "run.tools" => serde_json::from_str(body)
             .map(|Tools { added, removed }| Event::Tools { added, removed })
             .map_err(Unlike::from),
@@ -164,9 +174,10 @@ fn event(kind: &str, body: &str) -> Result<Event, String> {
 }
 
 fn run_started(body: &str) -> Result<Event, Unlike> {
-    let RunStarted { seed, thread, depth, parent, canon, note, fork } = serde_json::from_str(body)?;
+    let RunStarted { seed, thread, depth, parent, canon, note, fork, policy, rights } =
+        serde_json::from_str(body)?;
     let canon = word(&canon, &[CANON_PROFILE])?;
-    Ok(Event::RunStarted { seed, thread, depth, parent, canon, note, fork })
+    Ok(Event::RunStarted { seed, thread, depth, parent, canon, note, fork, policy, rights })
 }
 
 fn turn(body: &str) -> Result<Event, Unlike> {
@@ -223,13 +234,22 @@ fn told(kind: &str, it: Plain) -> Result<Event, Unlike> {
     let value = || it.value.clone().ok_or_else(|| lacks("value"));
     Ok(match kind {
         "run.resumed" => {
-            Event::RunResumed { in_doubt: it.in_doubt.ok_or_else(|| lacks("in_doubt"))? }
+            let in_doubt = it.in_doubt.ok_or_else(|| lacks("in_doubt"))?;
+            Event::RunResumed { in_doubt, policy: it.policy }
         }
         "run.paused" => Event::RunPaused { why: it.why.ok_or_else(|| lacks("why"))? },
         "model.asked" => Event::Asked { text: it.text.ok_or_else(|| lacks("text"))? },
         "call.answered" => {
-            let yes = it.yes.ok_or_else(|| lacks("yes"))?;
-            Event::Answered { call: call()?, yes, told: it.told, attempt: it.attempt }
+            let holds = it.holds.as_deref().ok_or_else(|| lacks("holds"))?;
+            Event::Answered {
+                call: call()?,
+                question: it.question.ok_or_else(|| lacks("question"))?,
+                approval: it.approval.ok_or_else(|| lacks("approval"))?,
+                yes: it.yes.ok_or_else(|| lacks("yes"))?,
+                holds: word(holds, &["once", "run"])?,
+                told: it.told,
+                attempt: it.attempt,
+            }
         }
         "call.started" => {
             Event::Started { call: call()?, attempt: attempt()?, clock_us: it.clock_us }

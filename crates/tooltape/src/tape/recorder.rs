@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use super::subscribe::Subscribers;
 use super::{Ack, Append, Backlog, Event, Subscription, Tape, TapeError};
 use crate::fault::clip;
-use crate::grant::{Clock, Note, PROGRESS_BYTES_MAX, Witness};
+use crate::grant::{Clock, Note, Noted, PROGRESS_BYTES_MAX, Witness};
 use crate::id::{CallNo, RunId};
 use crate::sync::{Mutex, MutexGuard};
 use crate::tool::BoxFuture;
@@ -127,6 +127,7 @@ impl Refused {
             | Event::Tools { .. }
             | Event::Proposed(_)
             | Event::Judged { .. }
+            | Event::CallAsked(_)
             | Event::Answered { .. }
             | Event::Retried { .. }
             | Event::Abandoned { .. }
@@ -146,7 +147,7 @@ impl Refused {
 }
 
 impl Witness for Recorder {
-    fn note(&self, call: CallNo, note: Note) -> bool {
+    fn note(&self, call: CallNo, note: Note) -> Noted {
         let event = match note {
             Note::Progress(text) => Event::Progress { call, text: clip(text, PROGRESS_BYTES_MAX) },
             Note::Emitted { name, value } => Event::Emitted { call, name, value },
@@ -156,6 +157,10 @@ impl Witness for Recorder {
             }
             Note::Abandoned { attempt } => Event::Abandoned { call, attempt },
         };
-        self.append(event).accepted().is_ok()
+        match self.append(event) {
+            Ack::Now(Ok(())) => Noted::Durable,
+            Ack::Now(Err(_)) => Noted::Refused,
+            Ack::Later(durable) => Noted::Later(Box::pin(async { durable.await.is_ok() })),
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! A tape in one SQLite file, which any SQLite tool can open.
 
+mod audit;
 mod error;
 mod front;
 mod insert;
 mod keep;
 mod lock;
+mod log;
 mod open;
 mod query;
 mod read;
@@ -18,6 +20,7 @@ use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
+pub use audit::Audit;
 use front::Front;
 pub use front::{QUEUE_EVENTS_MAX, RUN_RECORDS_MAX, RUNS_HELD_MAX};
 pub use keep::Erase;
@@ -31,7 +34,7 @@ pub use wal::TornTail;
 pub use writer::{CHECKPOINT_PAGES, COMMIT_EVENTS_MAX};
 use writer::{Job, Writer};
 
-use super::{Ack, Append, Head, Line, Record, Tape, TapeError};
+use super::{Ack, Append, Head, InDoubt, Line, Record, Tape, TapeError};
 use crate::canon::Hash;
 use crate::grant::Clock;
 use crate::id::RunId;
@@ -46,6 +49,10 @@ use crate::tool::BoxFuture;
 /// An error of the disk poisons the handle: it takes nothing more, and the file can be opened
 /// again. On a full disk nothing new starts, and the results of what has started still fit,
 /// because room for them is kept in a file beside the tape.
+///
+/// SQLite syncs with `fsync`, unless `LIBSQLITE3_FLAGS=-DHAVE_FDATASYNC=1` is in the environment
+/// that it is compiled in, as in Tooltape's own repository. Both are as durable; with `fdatasync`
+/// a commit need not wait until the file system has written down when that was.
 ///
 /// Dropping the last clone waits until all that was accepted is durable. All methods but those of
 /// [`Tape`] wait for the disk on the thread that calls them.
@@ -140,6 +147,16 @@ impl SqliteTape {
             Some((no, None)) => read::head(connection, no),
             None => Ok(Head::empty()),
         })
+    }
+
+    /// The calls of a run that started and did not settle, then those of the runs that its calls
+    /// started, and so on.
+    ///
+    /// [`Run::resume`](crate::Run::resume) brings the calls of the run itself to their end. A
+    /// nested run is not resumed: the call that started it is in doubt, and may have done these.
+    pub fn in_doubt(&self, run: RunId) -> Result<Vec<InDoubt>, TapeError> {
+        self.flush();
+        self.0.readers.with(|connection| query::in_doubt(connection, run))
     }
 
     /// The artifacts that some run refers to.

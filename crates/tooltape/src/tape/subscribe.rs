@@ -265,6 +265,7 @@ fn weight(event: &Event) -> usize {
         | Event::RunResumed { .. }
         | Event::Reconciled { .. }
         | Event::Tools { .. }
+        | Event::CallAsked(_)
         | Event::Answered { .. }
         | Event::Started { .. }
         | Event::Retried { .. }

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::{Event, Head, Key, Line, Record, TapeError};
+use crate::call::Facts;
 use crate::canon::{Domain, Hash};
-use crate::fault::Executed;
+use crate::fault::{CLIPPED, Executed, FaultKind};
 use crate::id::{CallNo, RunId, ToolId};
+use crate::reply::Reply;
 
 /// Checks the lines of runs, one after the other, and says what they amount to.
 ///
@@ -94,6 +97,9 @@ impl fmt::Display for Damage {
         if let Some(run) = self.run {
             write!(f, "run {run}, ")?;
         }
+        if self.run.is_none() && self.line.is_none() {
+            return f.write_str(&self.why);
+        }
         write!(f, "record {}: {} ({} records before it are sound)", self.seq, self.why, self.sound)
     }
 }
@@ -106,17 +112,24 @@ struct Reel {
     /// Whether some record was erased, so that the order of the rest says less.
     erased: bool,
     calls: BTreeMap<CallNo, Progress>,
-    answered: BTreeSet<CallNo>,
+    answered: BTreeSet<(CallNo, u32)>,
+    /// Whether it ended, and nothing has gone on since.
+    ended: bool,
 }
 
 /// How far a call has come.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Progress {
+    /// The hash of its arguments as the model wrote them, where the tape has all of them.
+    raw_hash: Option<Hash>,
     /// Whether the last judgement lets it start, if somebody's yes is not needed or was given.
     judged: bool,
     asked: bool,
     yes: bool,
-    args_hash: Option<Hash>,
+    /// The call, as it was judged last.
+    facts: Option<Arc<Facts>>,
+    /// The last question, and what a yes to it is good for.
+    question: Option<(u32, Hash)>,
     attempts: u32,
     settled: bool,
 }
@@ -127,12 +140,39 @@ impl Progress {
         self.judged && (!self.asked || self.yes)
     }
 
+    /// Whether a question is about the call as it was judged, and an answer to the last question.
+    fn asked(&self, record: &Record, erased: bool) -> Result<(), String> {
+        let call = record.event.call().unwrap_or(CallNo(0));
+        match &record.event {
+            Event::CallAsked(question) => {
+                let follows = self.question.map_or(1, |(no, _)| no + 1) == question.question;
+                let of = |facts: &Arc<Facts>| question.approval_of(record.run, facts);
+                let binds = self.facts.as_ref().is_some_and(|it| of(it) == question.approval);
+                match (follows && binds) || erased {
+                    true => Ok(()),
+                    false => Err(format!("a question about another call than {call} as judged")),
+                }
+            }
+            Event::Answered { question, approval, .. } => {
+                match self.question == Some((*question, *approval)) || erased {
+                    true => Ok(()),
+                    false => Err(format!("an answer about call {call} to what nobody asked")),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Takes in what is no key of the run.
     fn take(&mut self, event: &Event) {
         match event {
             Event::Judged { facts, verdict, .. } => {
                 (self.judged, self.asked) = (*verdict != "deny", *verdict == "ask");
-                self.args_hash = Some(facts.args_hash);
+                self.facts = Some(facts.clone());
+            }
+            Event::CallAsked(question) => {
+                self.question = Some((question.question, question.approval));
+                self.yes &= question.attempt.is_some();
             }
             Event::Answered { yes, attempt: None, .. } => self.yes = *yes,
             _ => {}
@@ -150,6 +190,7 @@ impl Verify {
             erased: false,
             calls: BTreeMap::new(),
             answered: BTreeSet::new(),
+            ended: false,
         });
         let seq = reel.head.len;
         match reel.take(line, &mut self.verified, &mut self.definitions) {
@@ -234,10 +275,31 @@ impl Reel {
             }
         }
         if let Event::Settled(reply) = &record.event {
+            if !reply.is_result_hashed() {
+                let why = "its result has another hash than it says".to_owned();
+                return Err(TapeError::Corrupt { seq: record.seq, why });
+            }
             verified.artifacts.extend(reply.artifacts.iter().copied());
         }
         self.head = head;
         self.hashes.push(head.hash);
+        Ok(())
+    }
+
+    /// Whether the event may follow where the run had ended: what opens it again may, and what
+    /// belongs to calls that were open.
+    fn goes_on(&mut self, event: &Event) -> Result<(), String> {
+        let opens =
+            matches!(event, Event::RunResumed { .. } | Event::Asked { .. } | Event::Proposed(_));
+        let is_open = |call| self.calls.get(&call).is_some_and(|call| !call.settled);
+        let may_follow = matches!(event, Event::Tools { .. }) || event.call().is_some_and(is_open);
+        if self.ended && !opens && !may_follow && !self.erased {
+            return Err(format!("`{}` behind the end of the run", event.kind()));
+        }
+        self.ended = match event {
+            Event::RunEnded { .. } => true,
+            _ => self.ended && !opens,
+        };
         Ok(())
     }
 
@@ -248,9 +310,11 @@ impl Reel {
         if opens != (record.seq == 0) && !self.erased {
             return Err("a run begins with `run.started`, once".to_owned());
         }
+        self.goes_on(event)?;
         let Some(no) = event.call() else { return Ok(()) };
-        if let Event::Proposed(_) = event {
-            return match self.calls.insert(no, Progress::default()) {
+        if let Event::Proposed(facts) = event {
+            let raw_hash = raw_hash(&facts.arguments);
+            return match self.calls.insert(no, Progress { raw_hash, ..Progress::default() }) {
                 None => Ok(()),
                 Some(_) => Err(format!("call {no} was proposed before")),
             };
@@ -281,18 +345,30 @@ impl Reel {
                     if reply.executed == Executed::Executed && call.attempts == 0 {
                         return Err(format!("call {no} was executed and never started"));
                     }
-                    if call.args_hash.is_some_and(|hash| hash != reply.args_hash) {
+                    let judged = call.facts.as_ref().map(|facts| facts.args_hash);
+                    let args_hash = judged.or(call.raw_hash.filter(|_| is_refused(reply)));
+                    if args_hash.is_some_and(|hash| hash != reply.args_hash) {
                         return Err(format!("call {no} settles with other arguments"));
                     }
                 }
             }
-            Some(Key::Answered(_)) if !self.answered.insert(no) => {
-                return Err(format!("call {no} was answered before"));
+            Some(Key::Answered(_, question)) if !self.answered.insert((no, question)) => {
+                return Err(format!("question {question} about call {no} was answered before"));
             }
-            Some(Key::Answered(_)) => {}
-            None => {}
+            Some(Key::Answered(..)) | None => call.asked(record, self.erased)?,
         }
         call.take(event);
         Ok(())
     }
+}
+
+/// The hash of arguments as a model wrote them, unless only the beginning of them was kept.
+fn raw_hash(arguments: &str) -> Option<Hash> {
+    let is_whole = !arguments.ends_with(CLIPPED);
+    is_whole.then(|| Hash::of(Domain::RawArguments, arguments.as_bytes()))
+}
+
+/// Whether the arguments of a call that nobody judged were refused.
+fn is_refused(reply: &Reply) -> bool {
+    reply.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Repair)
 }

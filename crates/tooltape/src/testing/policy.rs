@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Spy;
 use crate::call::{Call, Proposal};
+use crate::canon::Hash;
 use crate::policy::{Policy, Verdict};
 use crate::run::Run;
 use crate::spec::Access;
@@ -15,6 +16,7 @@ use crate::toolbox::Toolbox;
 /// A verdict is the same for the same call, names its rule, and is obeyed.
 pub async fn policy_conforms(policy: impl Policy + 'static) {
     let policy = Arc::new(policy);
+    assert_eq!(policy.version(), policy.version(), "a policy has one version");
     let texts = ["{}", r#"{"path":"a"}"#, r#"{"path":"../../etc/passwd","n":9007199254740993}"#];
     for access in [Access::Pure, Access::Read, Access::Write] {
         for text in texts {
@@ -51,5 +53,9 @@ impl<P: Policy> Policy for Watched<P> {
         let verdict = self.policy.judge(call);
         self.seen.lock().expect("no panics under this lock").push(verdict.clone());
         verdict
+    }
+
+    fn version(&self) -> Hash {
+        self.policy.version()
     }
 }

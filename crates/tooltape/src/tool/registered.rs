@@ -11,7 +11,9 @@ use crate::canon::{Canon, Domain, Hash, Uncanonical};
 use crate::fault::{ToolError, panic_text};
 use crate::id::{Name, NameError, ToolId, VersionError};
 use crate::schema::{Checker, SchemaError};
-use crate::spec::{Access, Bounds, Effects, Footprint, FootprintOf, Retry, Spec, Typed};
+use crate::spec::{
+    Access, Bounds, Effects, Footprint, FootprintOf, Requirement, Retry, Spec, Typed,
+};
 
 /// A tool that passed every check at registration.
 pub struct Registered {
@@ -20,6 +22,8 @@ pub struct Registered {
     definition: Hash,
     input: Checker,
     output: Option<Checker>,
+    /// What a call needs to be allowed.
+    requires: Box<[Requirement]>,
     /// What computes a call's footprint: the host's word, or else the tool's.
     touches: Option<FootprintOf>,
     promoted: bool,
@@ -48,6 +52,7 @@ impl Registered {
         }
         let definition = definition(spec)
             .map_err(|source| RegisterError::Definition { tool: id.clone(), source })?;
+        let requires = spec.capabilities.iter().map(|text| Requirement::read(text)).collect();
         let (touches, effects) = (spec.hooks.footprint.clone(), spec.effects.clone());
         let (silent, recursive, promoted) = (spec.is_silent(), spec.is_recursive(), false);
         Ok(Registered {
@@ -55,6 +60,7 @@ impl Registered {
             definition,
             input,
             output,
+            requires,
             touches,
             promoted,
             effects,
@@ -96,6 +102,12 @@ impl Registered {
     #[inline]
     pub fn spec(&self) -> &Spec {
         self.tool.spec()
+    }
+
+    /// What a call needs to be allowed.
+    #[inline]
+    pub(crate) fn requires(&self) -> &[Requirement] {
+        &self.requires
     }
 
     /// What a call may do.

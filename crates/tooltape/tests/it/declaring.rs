@@ -82,6 +82,7 @@ fn push_run() -> Run {
         .grant(Secret::new("planted-secret".to_owned()))
         .grant(State::new(Vec::<String>::new()))
         .thread("planted-thread")
+        .rights("net:post:git.example.com".parse().unwrap())
 }
 
 #[test]

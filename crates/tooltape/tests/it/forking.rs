@@ -174,3 +174,26 @@ async fn a_run_becomes_a_test_that_needs_nothing_but_its_tape() {
     expect_file!["recorded.tape.jsonl"].assert_eq(&file);
     expect_file!["recorded.rs"].assert_eq(&test.source(&tape.records(run.id())).unwrap());
 }
+
+#[tokio::test]
+async fn a_fork_that_edits_a_call_that_is_not_there_says_which_are() {
+    let tape = MemoryTape::default();
+    let (tool, written) = writer();
+    let toolbox = Toolbox::new([tool]).unwrap();
+    let calls = [write("a", "one"), write("b", "two"), write("c", "three")];
+    let model = Script::new([Turn::calls(calls.clone()), Turn::answer("done")]);
+    let agent = Agent::new(model, run(&toolbox, &tape));
+    agent.ask("Write.").await.unwrap();
+    let by_host = run(&toolbox, &tape);
+    by_host.batch(calls.to_vec()).await.unwrap();
+    let before = tape.runs();
+    for (id, expected) in [(agent.run().id(), "`#2`, `#3`"), (by_host.id(), "`#2`")] {
+        let fork = Fork::of(id, place_of(&tape.records(id), 2)).edit(CallNo(9), json!({}));
+        let refused = run(&toolbox, &tape).fork(fork).await.err().unwrap();
+        assert!(matches!(refused, ResumeError::NoCall { .. }));
+        let expected = format!("there is no call #9 to edit at that place; open are {expected}");
+        assert_eq!(refused.to_string(), expected);
+    }
+    assert_eq!(tape.runs(), before, "nothing was begun");
+    assert_eq!(written.lock().unwrap().len(), 6);
+}

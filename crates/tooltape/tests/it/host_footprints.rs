@@ -6,8 +6,8 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tooltape::testing::Spy;
 use tooltape::{
-    Access, Call, Canon, Claim, Footprint, FootprintOf, KeyTemplate, Policy, Proposal, Run, Spec,
-    Toolbox, Verdict, input, tool_fn,
+    Access, Call, Canon, Claim, Domain, Footprint, FootprintOf, Hash, KeyTemplate, Policy,
+    Proposal, Run, Spec, Toolbox, Verdict, input, tool_fn,
 };
 
 fn template(text: &str) -> KeyTemplate {
@@ -139,6 +139,10 @@ impl Policy for Claims {
     fn judge(&self, call: &Call) -> Verdict {
         self.0.lock().unwrap().push(Claim::of(call).unwrap());
         Verdict::allow("all")
+    }
+
+    fn version(&self) -> Hash {
+        Hash::of(Domain::Policy, b"claims")
     }
 }
 

@@ -65,7 +65,9 @@ async fn a_failure_is_not_cached() {
 async fn another_definition_of_a_tool_has_results_of_its_own() {
     let cache = Arc::new(Cache::default());
     let source = async |spy: Spy| {
-        let run = over([spy.tool()]).performer(Layered::new(Live).with(cache.clone()));
+        let rights = "net:get:example.com".parse().unwrap();
+        let run = over([spy.tool()]).rights(rights);
+        let run = run.performer(Layered::new(Live).with(cache.clone()));
         reply(&run, "spy", "{}").await.source
     };
     assert_eq!(source(pure("spy")).await, Source::Tool);

@@ -72,7 +72,7 @@ fn every_named_limit_is_in_the_table_with_its_value() {
          | limit | default | of what |\n|---|---|---|\n",
     );
     for (name, value, what) in
-        rows.into_iter().chain(of_runs()).chain(of_results()).chain(of_layers())
+        rows.into_iter().chain(of_runs()).chain(of_results()).chain(of_layers()).chain(of_rights())
     {
         writeln!(page, "| `{name}` | {value} | {what} |").unwrap();
     }
@@ -132,7 +132,7 @@ fn of_results() -> Vec<(&'static str, String, &'static str)> {
 }
 
 /// What a run allows, beside what every call may use.
-fn of_runs() -> [(&'static str, String, &'static str); 9] {
+fn of_runs() -> [(&'static str, String, &'static str); 10] {
     let limits = RunLimits::default();
     [
         ("IDLE_DEFAULT", format!("{:?}", limits.idle), "silence of an attempt"),
@@ -148,6 +148,11 @@ fn of_runs() -> [(&'static str, String, &'static str); 9] {
             format!("{:?}", limits.tape_wall),
             "time until the end of a write is durable",
         ),
+        (
+            "REPLAY_WALL_DEFAULT",
+            format!("{REPLAY_WALL_DEFAULT:?}"),
+            "wall time of an unbounded call that a replay executes again",
+        ),
         ("CONCURRENCY_DEFAULT", limits.concurrency.to_string(), "calls of a run at once"),
         (
             "MUTATIONS_DEFAULT",
@@ -160,5 +165,17 @@ fn of_runs() -> [(&'static str, String, &'static str); 9] {
             limits.run_bytes.to_string(),
             "bytes of a run's arguments and results",
         ),
+    ]
+}
+
+/// The limits of rights, as they are read.
+fn of_rights() -> Vec<(&'static str, String, &'static str)> {
+    named![
+        RIGHT_BYTES_MAX: "bytes of a right's text",
+        RIGHT_PATH_BYTES_MAX: "bytes of a path in a right",
+        RIGHT_PATH_DEPTH_MAX: "components of a path in a right",
+        HOST_BYTES_MAX: "bytes of a host in a right",
+        WORD_BYTES_MAX: "bytes of a name in a right",
+        RIGHTS_MAX: "rights that are read as one set",
     ]
 }

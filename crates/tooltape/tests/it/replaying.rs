@@ -9,8 +9,8 @@ use serde_json::json;
 use tooltape::layer::Cache;
 use tooltape::{
     Access, Agent, Answer, Artifacts, Bound, Clock, Determinism, Effects, Empty, Event, MemoryTape,
-    Name, Output, Proposal, Random, Replay, ReplayError, Rules, Run, Script, Source, Spec, State,
-    Stop, Tool, ToolError, Toolbox, Turn, Verdict, builtin, input, tool_fn,
+    Name, Output, Progress, Proposal, Random, Replay, ReplayError, Rules, Run, Script, Source,
+    Spec, State, Stop, Tool, ToolError, Toolbox, Turn, Verdict, builtin, input, tool_fn,
 };
 
 #[input]
@@ -319,4 +319,74 @@ async fn every_call_leaves_its_hashes_and_a_failure_its_text() {
     }
     let timeout = settled.iter().find(|event| event["call_id"] == "c").unwrap();
     assert_eq!(timeout["fault"]["message"], "the bound `wall` of 5 ms was reached");
+}
+
+/// A pure tool that says this while it runs.
+fn telling(says: &'static [&'static str]) -> Arc<dyn Tool> {
+    tool_fn(pure("tell"), move |args: Number, progress: Progress| async move {
+        for text in says {
+            progress.say(*text);
+            progress.emit("said", &json!({ "bytes": text.len() }))?;
+        }
+        Ok::<_, ToolError>(args.n)
+    })
+}
+
+#[tokio::test]
+async fn what_a_call_says_while_it_is_executed_again_is_compared() {
+    let tape = MemoryTape::default();
+    let toolbox = |says| Toolbox::new([telling(says)]).unwrap();
+    let recorded: &[&str] = &["one", "two"];
+    let run = allowed(&toolbox(recorded), &tape);
+    run.batch(call("tell")).await.unwrap();
+    let same = Replay::of(&tape, run.id()).with(&toolbox(recorded)).check().await.unwrap();
+    assert!(same.is_same(), "{same}");
+    assert_eq!(same.tape.head(run.id()).unwrap(), tape.head(run.id()).unwrap());
+    let altered: [(&[&str], u64, &str, &str); 4] = [
+        (&["one", "zwei"], 6, "call.progress", "/text"),
+        (&["one"], 6, "call.progress", ""),
+        (&["one", "two", "three"], 8, "call.settled", ""),
+        (&[], 4, "call.progress", ""),
+    ];
+    for (says, seq, event, pointer) in altered {
+        let replay = || Replay::of(&tape, run.id()).with(&toolbox(says));
+        for report in
+            [replay().check().await.unwrap(), replay().report_all().check().await.unwrap()]
+        {
+            let [found] = &report.divergences[..] else { panic!("{says:?}: {report}") };
+            assert_eq!((found.seq, found.event.as_str()), (seq, event), "{says:?}: {report}");
+            assert_eq!(found.pointer, pointer, "{says:?}: {report}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_does_not_end_when_it_is_executed_again_differs_in_time() {
+    let tape = MemoryTape::default();
+    let is_stuck = Arc::new(AtomicU64::new(0));
+    let mut spec = pure("stick");
+    spec.bounds.wall = Bound::Unlimited;
+    let stuck = is_stuck.clone();
+    let tool = tool_fn(spec, move |args: Number| {
+        let stuck = stuck.clone();
+        async move {
+            if stuck.load(Ordering::SeqCst) > 0 {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, ToolError>(args.n)
+        }
+    });
+    let toolbox = Toolbox::new([tool]).unwrap();
+    let run = allowed(&toolbox, &tape);
+    run.batch(call("stick")).await.unwrap();
+    is_stuck.store(1, Ordering::SeqCst);
+    for wall in [None, Some(Duration::from_millis(5))] {
+        let replay = Replay::of(&tape, run.id()).with(&toolbox);
+        let replay = wall.into_iter().fold(replay, Replay::wall);
+        let (began, report) = (tokio::time::Instant::now(), replay.check().await.unwrap());
+        let most = wall.unwrap_or(tooltape::limits::REPLAY_WALL_DEFAULT);
+        assert_eq!(began.elapsed().as_millis(), most.as_millis());
+        let [found] = &report.divergences[..] else { panic!("{report}") };
+        assert_eq!((found.pointer.as_str(), &found.now), ("/executed", &Some(json!("unknown"))));
+    }
 }

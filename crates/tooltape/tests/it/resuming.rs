@@ -72,7 +72,7 @@ async fn a_keyed_call_is_tried_again_with_the_same_key() {
     let paid = paid.lock().unwrap().clone();
     assert_eq!((paid.len(), &paid[0]), (2, &paid[1]), "the service sees one key");
     let events: Vec<_> = tape.records(first.id()).into_iter().map(|it| it.event).collect();
-    assert!(matches!(&events[4], Event::RunResumed { in_doubt } if in_doubt == &[CallNo(1)]));
+    assert!(matches!(&events[4], Event::RunResumed { in_doubt, .. } if in_doubt == &[CallNo(1)]));
     assert!(events.iter().any(|it| matches!(it, Event::Started { attempt: 2, .. })));
     assert!(resumed.settle_open().await.unwrap().is_empty(), "there is nothing left");
 }

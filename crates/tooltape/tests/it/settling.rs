@@ -138,10 +138,10 @@ async fn with_a_hiccup(refused: usize) -> String {
 #[tokio::test]
 async fn what_a_tape_refused_comes_with_what_it_takes_next_but_for_what_did_not_start() {
     // The question, then the start, then the end.
-    let question = "run.started call.proposed call.judged call.settled";
+    let question = "run.started call.proposed call.judged call.asked call.settled";
     assert_eq!(with_a_hiccup(0).await, question, "and a run opens with `run.started`");
-    let start = "run.started call.proposed call.judged call.answered call.settled";
+    let start = "run.started call.proposed call.judged call.asked call.answered call.settled";
     assert_eq!(with_a_hiccup(1).await, start);
-    let end = "run.started call.proposed call.judged call.answered call.started";
+    let end = "run.started call.proposed call.judged call.asked call.answered call.started";
     assert_eq!(with_a_hiccup(2).await, end, "then the call is in doubt, as after a crash");
 }

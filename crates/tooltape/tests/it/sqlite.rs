@@ -226,7 +226,7 @@ async fn a_torn_tail_is_cut_and_reported_and_other_damage_is_corrupt() {
         append(&tape, 1, seq, vec![said("a text that is long enough")]).await.unwrap();
     }
     let path = cut(folder.path(), after.path());
-    let log = fs::read(after.path().join("tape.db-wal")).unwrap();
+    let mut log = fs::read(after.path().join("tape.db-wal")).unwrap();
     let frame = 4096 + 24;
     let check = |log: &[u8]| {
         let (one, two) = (scratch(), after.path());
@@ -236,15 +236,21 @@ async fn a_torn_tail_is_cut_and_reported_and_other_damage_is_corrupt() {
         opened.map(|tape| (tape.recovered().torn, tape.head(run_no(1)).unwrap().len))
     };
     assert_eq!(check(&log).unwrap(), (None, 5));
-    let (torn, len) = check(&log[..log.len() - 100]).unwrap();
-    assert_eq!((torn.unwrap().frames, len), (1, 4), "the last commit was cut off");
-    let (torn, len) = check(&log[..log.len() - frame]).unwrap();
-    assert_eq!((torn, len), (None, 4), "nobody can see what was never there");
+    let blank = log.iter().rev().take_while(|byte| **byte == 0).count();
+    assert!(blank > frame, "the log is longer than what is in it");
+    let end = 32 + (log.len() - 32 - blank).next_multiple_of(frame);
     let mut flipped = log.clone();
-    let at = flipped.len() - 50;
-    flipped[at] ^= 1;
-    assert_eq!(check(&flipped).unwrap().0.unwrap().frames, 1);
-    for at in [4, 60, 32 + frame + 100, log.len() - 2 * frame] {
+    flipped[end - 50] ^= 1;
+    assert_eq!(check(&flipped).unwrap().0.unwrap().frames, 2, "a commit has two pages");
+    flipped[end..].fill(0xff);
+    assert_eq!(check(&flipped).unwrap().0.unwrap().frames, 2, "what is behind it is passed over");
+    log.truncate(end);
+    assert_eq!(check(&log).unwrap(), (None, 5));
+    let (torn, len) = check(&log[..end - 100]).unwrap();
+    assert_eq!((torn.unwrap().frames, len), (2, 4), "the last commit was cut off");
+    let (torn, len) = check(&log[..end - 2 * frame]).unwrap();
+    assert_eq!((torn, len), (None, 4), "nobody can see what was never there");
+    for at in [4, 60, 32 + frame + 100, end - 3 * frame] {
         let mut flipped = log.clone();
         flipped[at] ^= 1;
         let err = check(&flipped).unwrap_err();

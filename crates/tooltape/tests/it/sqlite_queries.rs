@@ -5,8 +5,8 @@ use std::path::Path;
 
 use tooltape::testing::Spy;
 use tooltape::{
-    Access, Erase, Event, Proposal, Rules, Run, RunStatus, RunsQuery, SqliteTape, Tape, TapeError,
-    Toolbox,
+    Access, CallNo, Erase, Event, InDoubt, MemoryTape, Parent, Proposal, Rules, Run, RunStatus,
+    RunsQuery, SqliteTape, Tape, TapeError, Toolbox,
 };
 
 use crate::sqlite::{append, run_no, said, scratch, started};
@@ -155,4 +155,41 @@ async fn make(path: &Path) {
     let run = Run::new(&toolbox).policy(Rules::deny_all().allow("spy")).tape(tape.clone());
     let calls = ["c1", "c2"].map(|id| Proposal::new(id, "spy", "{}")).to_vec();
     run.batch(calls).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_calls_in_doubt_of_nested_runs_are_those_of_the_run_above() {
+    let folder = scratch();
+    let tape = SqliteTape::open(folder.path().join("tape.db")).unwrap();
+    let memory = MemoryTape::default();
+    let opened = |parent: Option<u8>| Event::RunStarted {
+        seed: "00".into(),
+        thread: None,
+        depth: 0,
+        parent: parent.map(|no| Box::new(Parent { run: run_no(no), call: CallNo(1) })),
+        canon: "jcs-int/1",
+        note: None,
+        fork: None,
+        policy: None,
+        rights: None,
+    };
+    // The last one is of nobody here, and the fourth says that it started itself.
+    let runs = [(1, None, 2), (2, Some(1), 1), (3, Some(2), 1), (4, Some(4), 1), (5, Some(9), 1)];
+    for (no, parent, calls) in runs {
+        let events = || {
+            let calls = (1..=calls).map(started);
+            std::iter::once(opened(parent)).chain(calls).collect::<Vec<_>>()
+        };
+        append(&tape, no, 0, events()).await.unwrap();
+        let mut events = events();
+        let append = tooltape::Append::new(run_no(no), 0, 7, &mut events);
+        memory.append(append).accepted().unwrap();
+    }
+    let expected = [(1, 1), (1, 2), (2, 1), (3, 1)];
+    let expected = expected.map(|(no, call)| InDoubt { run: run_no(no), call: CallNo(call) });
+    assert_eq!(tape.in_doubt(run_no(1)).unwrap(), expected);
+    assert_eq!(memory.in_doubt(run_no(1)), expected);
+    assert_eq!(tape.in_doubt(run_no(4)).unwrap().len(), 1);
+    assert_eq!(memory.in_doubt(run_no(4)).len(), 1);
+    assert_eq!(tape.in_doubt(run_no(9)).unwrap(), []);
 }

@@ -1,9 +1,14 @@
 //! Stores: what tools keep from call to call, each read and write on tape.
 
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
 use serde_json::json;
 use tooltape::{
-    Access, Empty, Event, MemoryTape, Proposal, Reply, Run, RunId, Store, ToolError, Toolbox,
-    Verdict, input, tool, tools,
+    Access, Ack, Append, BoxFuture, CallNo, Empty, Event, Executed, Fork, MemoryTape, Proposal,
+    Record, Reply, Run, RunId, Store, Tape, TapeError, ToolError, Toolbox, Verdict, input, tool,
+    tools,
 };
 
 #[input]
@@ -136,4 +141,160 @@ fn a_tool_that_takes_a_store_needs_it_and_is_not_pure() {
     assert_eq!(tool.spec().effects.access, Access::Write);
     let missing = Run::new(&toolbox).missing_grants();
     assert!(missing[0].to_string().contains("Store"), "{}", missing[0]);
+}
+
+/// Says that it reads, and writes.
+#[tool(Read)]
+async fn sneak(entry: Entry, store: Store) -> Result<Option<i64>, ToolError> {
+    let notes = store.named("notes")?;
+    let before = notes.get(&entry.key).await?;
+    match entry.value {
+        Some(value) => notes.set(&entry.key, &value).await?,
+        None => notes.remove(&entry.key).await?,
+    }
+    Ok(before)
+}
+
+#[tokio::test]
+async fn a_tool_that_says_that_it_reads_changes_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    for store in [Store::memory(), Store::sqlite(folder.path().join("store.db")).unwrap()] {
+        let tape = MemoryTape::default();
+        let run = Run::new(&Toolbox::new(tools![remember, sneak]).unwrap()).grant(store);
+        let run = run.policy(|_: &_| Verdict::allow("test")).tape(tape.clone());
+        call(&run, "a", Some(1)).await;
+        for args in [r#"{"key":"a","value":2}"#, r#"{"key":"a"}"#] {
+            let sneaked = run.batch(vec![Proposal::new("c", "sneak", args)]).await.unwrap();
+            assert_eq!(sneaked[0].executed, Executed::NotExecuted);
+            let told = "not executed: the store was not changed: the tool says that it only reads";
+            assert_eq!(sneaked[0].text(), told);
+        }
+        assert_eq!(call(&run, "a", Some(3)).await.text(), "1");
+        let wrote = stored(&tape, run.id()).into_iter().filter(|it| it.starts_with("wrote"));
+        assert_eq!(wrote.collect::<Vec<_>>(), ["wrote notes/a 1", "wrote notes/a 3"]);
+    }
+}
+
+/// A tape on which something happens just before it takes a write to a store.
+#[derive(Clone)]
+struct Before {
+    tape: MemoryTape,
+    write: Arc<dyn Fn() + Send + Sync>,
+    /// Whether it keeps the write.
+    keeps: bool,
+}
+
+impl Tape for Before {
+    fn append(&self, append: Append<'_>) -> Ack {
+        let is_write = |event: &Event| matches!(event, Event::Stored { wrote: true, .. });
+        if !append.events.iter().any(is_write) {
+            return self.tape.append(append);
+        }
+        (self.write)();
+        if self.keeps {
+            return self.tape.append(append);
+        }
+        append.events.clear();
+        Ack::Later(Box::pin(async { Err(TapeError::Io { why: "the disk is gone".into() }) }))
+    }
+
+    fn read(
+        &self,
+        run: RunId,
+        from: u64,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, TapeError>> {
+        self.tape.read(run, from, most)
+    }
+}
+
+/// What a store's file has.
+fn values(path: &Path) -> Vec<String> {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let mut query = connection.prepare("SELECT key || '=' || value FROM store").unwrap();
+    query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+#[tokio::test]
+async fn a_write_that_the_tape_did_not_keep_is_not_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let tape = MemoryTape::default();
+    let before = Before { tape: tape.clone(), write: Arc::new(|| {}), keeps: false };
+    let store = Store::sqlite(&path).unwrap();
+    let run = run_with(store.clone(), None, &tape).tape(before);
+    let proposal = Proposal::new("c", "remember", r#"{"key":"a","value":1}"#);
+    assert!(run.batch(vec![proposal]).await.is_err(), "a tape that lost something takes no more");
+    assert_eq!(values(&path), [""; 0]);
+    let refused = store.named("notes").unwrap().set("b", &1).await.unwrap_err();
+    assert!(refused.told().contains("takes nothing more"), "{}", refused.told());
+}
+
+/// A tape that ends where another was cut off.
+fn cut(records: &[Record]) -> MemoryTape {
+    let tape = MemoryTape::default();
+    let mut events: Vec<Event> = records.iter().map(|record| record.event.clone()).collect();
+    let append = Append::new(records[0].run, 0, records[0].at_us, &mut events);
+    tape.append(append).accepted().unwrap();
+    tape
+}
+
+#[tokio::test]
+async fn after_a_crash_between_a_write_and_its_note_the_file_has_what_the_tape_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let crashed = folder.path().join("crashed");
+    fs::create_dir(&crashed).unwrap();
+    let (from, to) = (folder.path().to_owned(), crashed.clone());
+    let write = move || {
+        for name in ["store.db", "store.db-wal"] {
+            fs::copy(from.join(name), to.join(name)).unwrap();
+        }
+    };
+    let tape = MemoryTape::default();
+    let before = Before { tape: tape.clone(), write: Arc::new(write), keeps: true };
+    let run = run_with(Store::sqlite(&path).unwrap(), None, &tape).tape(before);
+    call(&run, "a", Some(1)).await;
+    call(&run, "a", Some(2)).await;
+    assert_eq!(values(&path), ["a=2"]);
+    // The machine stopped at the second write: its file is as it was, its tape has the note or not.
+    let records = tape.records(run.id());
+    let is_write = |record: &Record| matches!(record.event, Event::Stored { wrote: true, .. });
+    let note = records.iter().rposition(is_write).unwrap();
+    for (len, expected) in [(note, "a=1"), (note + 1, "a=2")] {
+        let again = folder.path().join(format!("again-{len}"));
+        fs::create_dir(&again).unwrap();
+        for name in ["store.db", "store.db-wal"] {
+            fs::copy(crashed.join(name), again.join(name)).unwrap();
+        }
+        let path = again.join("store.db");
+        assert_eq!(values(&path), ["a=1"]);
+        let tape = cut(&records[..len]);
+        let resumed = run_with(Store::sqlite(&path).unwrap(), None, &tape);
+        let resumed = resumed.resume(run.id()).await.unwrap();
+        assert_eq!(values(&path), [expected]);
+        assert_eq!(resumed.in_doubt(), [CallNo(2)]);
+        assert_eq!(call(&resumed, "a", Some(3)).await.text(), expected[2..]);
+        assert_eq!(values(&path), ["a=3"]);
+        // What is done is not done again.
+        drop(resumed);
+        let resumed = run_with(Store::sqlite(&path).unwrap(), None, &tape);
+        resumed.resume(run.id()).await.unwrap();
+        assert_eq!(values(&path), ["a=3"]);
+    }
+}
+
+#[tokio::test]
+async fn a_fork_has_the_values_of_what_it_shares() {
+    let folder = tempfile::tempdir().unwrap();
+    for store in [Store::memory(), Store::sqlite(folder.path().join("store.db")).unwrap()] {
+        let tape = MemoryTape::default();
+        let run = run_with(store.clone(), None, &tape);
+        call(&run, "a", Some(1)).await;
+        let shared = tape.records(run.id()).len() as u64;
+        call(&run, "a", Some(2)).await;
+        let forked = run_with(store, None, &tape).fork(Fork::of(run.id(), shared)).await.unwrap();
+        assert_eq!(call(&forked, "a", Some(3)).await.text(), "1");
+        assert_eq!(call(&run, "a", None).await.text(), "2");
+    }
 }

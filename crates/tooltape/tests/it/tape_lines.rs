@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use tooltape::{
-    CallNo, Canon, Event, ForkPoint, Found, Head, Line, MemoryTape, Name, Parent, Proposal,
-    ProposalEvent, Record, Run, RunHead, RunId, STAMPS, Script, TapeError, TapeRead, TapeWriter,
-    Toolbox, Verify, builtin, read_tape,
+    CallNo, Canon, Domain, Event, ForkPoint, Found, Hash, Head, Line, MemoryTape, Name, Parent,
+    Proposal, ProposalEvent, Record, Run, RunHead, RunId, STAMPS, Script, TapeError, TapeRead,
+    TapeWriter, Toolbox, Verify, builtin, read_tape,
 };
 
 use crate::simulation;
@@ -51,26 +51,52 @@ fn read(text: &[u8]) -> Result<TapeRead, tooltape::Damage> {
     read_tape(text, |_| Ok(()))
 }
 
+fn answered(call: CallNo, question: u32, told: Option<&str>, attempt: Option<u32>) -> Event {
+    let (yes, holds) = (told.is_none(), if question == 1 { "once" } else { "run" });
+    let (approval, told) = (Hash::of(Domain::Approval, b""), told.map(Into::into));
+    Event::Answered { call, question, approval, yes, holds, told, attempt }
+}
+
 #[test]
 fn every_kind_of_event_is_read_as_it_was_written() {
     let call = CallNo(3);
+    let hash = Hash::of(Domain::Policy, b"");
+    let question = |attempt: Option<u32>| {
+        let question = serde_json::json!({
+            "call": call, "question": 1, "attempt": attempt, "rule": "writes ask", "policy": hash,
+            "until_us": 9, "approval": hash,
+        });
+        Event::CallAsked(serde_json::from_value(question).unwrap())
+    };
     let canon = |value: serde_json::Value| Canon::of(&value).unwrap();
     let name = |text| Name::new(text).unwrap();
-    let parent = Some(Parent { run: run_id(), call });
-    let fork = Some(ForkPoint { run: run_id(), seq: 9 });
+    let parent = Some(Box::new(Parent { run: run_id(), call }));
+    let fork = Some(Box::new(ForkPoint { run: run_id(), seq: 9 }));
     let note = Some(Arc::new(serde_json::json!({"folder": "/x", "n": 1.5})));
     let (seed, thread) = ("00ff".into(), Some("main".into()));
     let big = Canon::of(
         &serde_json::value::RawValue::from_string("12345678901234567890123".into()).unwrap(),
     );
     let lines = lines_of(vec![
-        Event::RunStarted { seed, thread, depth: 2, parent, canon: "jcs-int/1", note, fork },
-        Event::RunResumed { in_doubt: vec![call] },
+        Event::RunStarted {
+            seed,
+            thread,
+            depth: 2,
+            parent,
+            canon: "jcs-int/1",
+            note,
+            fork,
+            policy: Some(Box::new(hash)),
+            rights: Some(Arc::new("fs:read:src\n!fs:read:src/keys".parse().unwrap())),
+        },
+        Event::RunResumed { in_doubt: vec![call], policy: Some(hash) },
         Event::RunPaused { why: "an answer".into() },
         Event::Asked { text: "a \u{1F600} \"question\"\n".into() },
         Event::Tools { added: None, removed: Some(name("old")) },
-        Event::Answered { call, yes: false, told: Some("no".into()), attempt: None },
-        Event::Answered { call, yes: true, told: None, attempt: Some(2) },
+        question(None),
+        question(Some(2)),
+        answered(call, 1, Some("no"), None),
+        answered(call, 2, None, Some(2)),
         Event::Started { call, attempt: 2, clock_us: Some(7) },
         Event::Retried { call, attempt: 1, code: "x".into(), message: "m".into(), pause_ms: 5 },
         Event::Abandoned { call, attempt: 1 },

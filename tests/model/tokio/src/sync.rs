@@ -12,7 +12,7 @@ pub struct Semaphore(Arc<sync::Semaphore>);
 
 /// A seat, which is given back when it is dropped.
 #[derive(Debug)]
-pub struct SemaphorePermit<'s>(#[expect(dead_code, reason = "held")] sync::SemaphorePermit<'s>);
+pub struct SemaphorePermit<'s>(Option<sync::SemaphorePermit<'s>>);
 
 /// The same, for whoever has no time to borrow.
 #[derive(Debug)]
@@ -33,10 +33,16 @@ impl Semaphore {
         self.0.available_permits()
     }
 
+    /// So many seats more.
+    pub fn add_permits(&self, seats: usize) {
+        switch();
+        self.0.add_permits(seats);
+    }
+
     /// A seat, if one is free.
     pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         switch();
-        self.0.try_acquire().map(SemaphorePermit)
+        self.0.try_acquire().map(Some).map(SemaphorePermit)
     }
 
     /// A seat, if one is free.
@@ -48,13 +54,20 @@ impl Semaphore {
     /// Waits for a seat.
     pub async fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
         switch();
-        self.0.acquire().await.map(SemaphorePermit)
+        self.0.acquire().await.map(Some).map(SemaphorePermit)
     }
 
     /// Waits for a seat.
     pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         switch();
         self.0.clone().acquire_owned().await.map(OwnedSemaphorePermit)
+    }
+}
+
+impl SemaphorePermit<'_> {
+    /// Does not give it back.
+    pub fn forget(mut self) {
+        self.0.take().into_iter().for_each(sync::SemaphorePermit::forget);
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use tooltape::{AgentError, Answered, CallNo, Executed, RunError, RunId, Usage};
+use tooltape::{AgentError, Answered, CallNo, Executed, InDoubt, RunError, RunId, Usage};
 
 use crate::exit::Exit;
 use crate::interrupt::{Cause, Waited};
@@ -36,6 +36,8 @@ pub(super) struct Summary {
     tape: String,
     /// The calls of which nobody knew what became when the run was resumed.
     in_doubt: Vec<CallNo>,
+    /// Those of nested runs.
+    nested_in_doubt: Vec<InDoubt>,
     /// Whether a call was denied because nobody could be asked.
     #[serde(skip)]
     unasked: bool,
@@ -45,7 +47,13 @@ pub(super) struct Summary {
 
 impl Summary {
     /// What the tape says, which is true whatever the agent came to.
-    pub(super) fn new(id: RunId, tape: &Path, tally: Tally, cause: Option<Cause>) -> Summary {
+    pub(super) fn new(
+        id: RunId,
+        tape: &Path,
+        tally: Tally,
+        nested_in_doubt: Vec<InDoubt>,
+        cause: Option<Cause>,
+    ) -> Summary {
         let executed = tally.executed();
         let Tally { turns, calls, errors, usage, unasked, in_doubt, end, .. } = tally;
         let status = if cause.is_some() { "cancelled" } else { "failed" };
@@ -63,6 +71,7 @@ impl Summary {
             usage,
             tape,
             in_doubt,
+            nested_in_doubt,
             unasked,
             executed,
         }
@@ -82,6 +91,15 @@ pub(super) fn problem(
     let (exit, code, hint) = match (&waited.done, waited.cause) {
         // An answer that is there already beats a late cancel.
         (Some(Ok(_)), _) if *status == "ended" => return None,
+        (Some(Ok(_)), _) if *status == "paused" => {
+            let (message, program) = (format!("the run is paused: {stop}"), program());
+            let hint = format!(
+                "`{program} approve ls` lists what it asks; answer with `{program} approve yes ID` \
+                 or `{program} approve no ID`, then `{program} resume`"
+            );
+            let problem = Problem::new(Exit::Unasked, "approval.needed", message).hint(hint);
+            return Some(problem.executed(summary.executed).run(*id));
+        }
         (_, Some(Cause::Interrupt)) => {
             (Exit::Interrupted, "run.interrupted", "run it again from the start")
         }

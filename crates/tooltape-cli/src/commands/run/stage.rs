@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tooltape::{Agent, CallNo, Model, Run, RunId, Script};
+use tooltape::{Agent, CallNo, InDoubt, Model, Run, RunId, Script};
 
 use super::ending::{Summary, conclude, problem};
-use crate::approve::Asked;
+use crate::approve::{Asked, Unasked};
 use crate::args::How;
 use crate::commands::Context;
 use crate::config::Layers;
@@ -29,6 +29,8 @@ pub(crate) struct Stage<'a> {
     pub(crate) stop: Stop,
     /// The calls that are done again, though they may have happened.
     pub(crate) again: Vec<CallNo>,
+    /// The calls of nested runs that were in doubt when the run was resumed.
+    pub(crate) below: Vec<InDoubt>,
 }
 
 /// What the agent does first.
@@ -50,14 +52,15 @@ impl<'a> Stage<'a> {
         let telling = if how.jsonl { Telling::Events } else { Telling::Lines };
         let tape = Narrated::new(kept.tape.clone(), id, context.out, telling);
         let stop = Stop::listen().await;
-        Stage { context, how, kept, id, tape, stop, again: Vec::new() }
+        Stage { context, how, kept, id, tape, stop, again: Vec::new(), below: Vec::new() }
     }
 
     /// Gives a run its policy, its tape, and somebody to ask.
     pub(crate) fn dress(&self, run: Run, policy: Stated) -> Run {
         let run = run.policy(policy).tape(self.tape.clone());
         let asked = Asked::new(self.how.yes);
-        asked.approve(run, self.context.out, &self.stop, self.again.clone())
+        let unasked = (Unasked::Waits, self.again.clone());
+        asked.approve(run, (self.context.out, &self.stop), unasked)
     }
 
     /// Joins a run with the script that it plays.
@@ -90,8 +93,8 @@ impl<'a> Stage<'a> {
         });
         let cancel = || agent.run().cancel();
         let waited = self.stop.wait(work, over(self.how.timeout), cancel).await;
-        let Stage { context, how, kept, id, tape, .. } = self;
-        let summary = Summary::new(id, &kept.path, tape.tally(), waited.cause);
+        let Stage { context, how, kept, id, tape, below, .. } = self;
+        let summary = Summary::new(id, &kept.path, tape.tally(), below, waited.cause);
         match (how.jsonl, context.out.format, &summary.answer) {
             (true, _, _) => {}
             (false, Format::Json, _) => context.out.json(&summary)?,

@@ -24,11 +24,9 @@ impl Memory {
     }
 
     /// What a tape says was the last value; what is here already is later still.
-    pub(super) fn restore(&self, at: Place, value: Option<&Canon>) {
+    pub(super) fn restore(&self, at: Place, value: &Canon) {
         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(value) = value {
-            values.entry(at).or_insert_with(|| value.clone());
-        }
+        values.entry(at).or_insert_with(|| value.clone());
     }
 
     pub(super) fn put(

@@ -2,20 +2,27 @@
 
 use super::{NOBODY, Player, Stand, judged};
 use crate::fault::{Executed, Fault, FaultKind};
+use crate::id::CallNo;
 use crate::policy::Permit;
+use crate::replay::compare::is_same;
 use crate::replay::fate::{is_fate, is_unasked};
-use crate::replay::{ReplayError, Stage};
+use crate::replay::{REPLAY_WALL_DEFAULT, ReplayError, Stage};
 use crate::reply::Reply;
 use crate::spec::{Access, Determinism};
-use crate::tape::Event;
+use crate::tape::{Event, READ_RECORDS_MAX, Record, Tape};
 use crate::tool::Source;
 
+/// How a call ends.
+pub(super) enum Ended {
+    /// What happens now in place of the recorded end.
+    Alike(Option<Event>, Stage),
+    /// Before that it said something else than was recorded.
+    SaidOther(Box<Record>, Event),
+}
+
 impl Player<'_> {
-    pub(super) async fn settle(
-        &mut self,
-        recorded: &Reply,
-    ) -> Result<(Option<Event>, Stage), ReplayError> {
-        let stand = self.calls.remove(&recorded.call).unwrap_or(Stand::Served);
+    pub(super) async fn settle(&mut self, recorded: &Reply) -> Result<Ended, ReplayError> {
+        let stand = self.take_stand(recorded.call).unwrap_or(Stand::Served);
         self.proposals.remove(&recorded.call);
         self.report.calls += 1;
         if let Stand::Resolved(call) = &stand
@@ -24,12 +31,29 @@ impl Player<'_> {
             // It was refused then, and comes further now.
             self.turns.settled(recorded);
             let verdict = self.run.judge_again(call);
-            return Ok((Some(judged(call, &verdict)), Stage::Resolve));
+            return Ok(Ended::Alike(Some(judged(call, &verdict)), Stage::Resolve));
         }
         let (reply, stage) = match stand {
             Stand::Started { permit, attempt, clock_us } if self.runs_again(&permit, recorded) => {
+                let is_live = self.is_live(&permit);
                 let reply = self.perform(permit, attempt, clock_us).await?;
                 self.report.executed += 1;
+                let says = self.hear(recorded.call).await?;
+                let from_tool = |reply: &Reply| reply.source != Source::Cache;
+                if !is_live && from_tool(recorded) && from_tool(&reply) {
+                    let now = Event::Settled(reply.clone().lasting_like(recorded));
+                    match self.unlike(recorded.call, says, now) {
+                        Some((Some(then), now)) => {
+                            self.turns.settled(recorded);
+                            return Ok(Ended::SaidOther(then.into(), now));
+                        }
+                        Some((None, now)) => {
+                            self.turns.settled(recorded);
+                            return Ok(Ended::Alike(Some(now), Stage::Tool));
+                        }
+                        None => {}
+                    }
+                }
                 (Some(reply.lasting_like(recorded)), Stage::Tool)
             }
             stand => {
@@ -39,7 +63,41 @@ impl Player<'_> {
         };
         let reply = reply.unwrap_or_else(|| recorded.clone());
         self.turns.settled(&reply);
-        Ok((Some(Event::Settled(reply)), stage))
+        Ok(Ended::Alike(Some(Event::Settled(reply)), stage))
+    }
+
+    /// What a call said since somebody looked.
+    async fn hear(&mut self, call: CallNo) -> Result<Vec<Event>, ReplayError> {
+        let mut says = Vec::new();
+        loop {
+            let page = self.says.read(self.first.run, self.heard, READ_RECORDS_MAX).await?;
+            if page.is_empty() {
+                return Ok(says);
+            }
+            self.heard += page.len() as u64;
+            let events = page.into_iter().map(|record| record.event);
+            says.extend(events.filter(|event| event.call() == Some(call) && is_said(event)));
+        }
+    }
+
+    /// The first thing that a call says now and did not say then, or the other way round, beside
+    /// the record in whose place it is; nothing was recorded in place of what comes last.
+    fn unlike(
+        &mut self,
+        call: CallNo,
+        says: Vec<Event>,
+        end: Event,
+    ) -> Option<(Option<Record>, Event)> {
+        let said = self.said.remove(&call).unwrap_or_default();
+        let mut says = says.into_iter();
+        for then in said {
+            match says.next() {
+                Some(now) if is_same(&then.event, &now) => {}
+                Some(now) => return Some((Some(then), now)),
+                None => return Some((Some(then), end)),
+            }
+        }
+        says.next().map(|now| (None, now))
     }
 
     /// The reply of a call that is not executed. Without one, the tape's holds.
@@ -76,13 +134,16 @@ impl Player<'_> {
         }
     }
 
+    fn is_live(&self, permit: &Permit) -> bool {
+        self.plan.live.contains(permit.call().tool().name())
+    }
+
     /// Whether a call is executed again: what is pure and was executed, and what is to be live.
     fn runs_again(&self, permit: &Permit, recorded: &Reply) -> bool {
-        let call = permit.call();
-        if self.plan.live.contains(call.tool().name()) {
+        if self.is_live(permit) {
             return true;
         }
-        let effects = &call.spec().effects;
+        let effects = &permit.call().spec().effects;
         let provable = effects.access == Access::Pure
             && match effects.determinism {
                 Determinism::Deterministic | Determinism::Bounded => true,
@@ -109,7 +170,21 @@ impl Player<'_> {
         if !missing.is_empty() {
             return Err(ReplayError::MissingGrants(missing));
         }
-        let performed = self.run.perform_again(&mut permit, attempt, clock_us).await;
+        let own = self.run.wall_of(permit.call().spec());
+        let wall = match self.plan.wall {
+            _ if self.is_live(&permit) => own,
+            None => Some(own.unwrap_or(REPLAY_WALL_DEFAULT)),
+            Some(most) => Some(own.map_or(most, |own| own.min(most))),
+        };
+        let performed = self.run.perform_again(&mut permit, attempt, clock_us, wall).await;
         Ok(self.run.finish_again(permit.into_facts(), performed).await)
     }
+}
+
+/// Whether a call says it while it runs.
+fn is_said(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Progress { .. } | Event::Emitted { .. } | Event::State { .. } | Event::Stored { .. }
+    )
 }

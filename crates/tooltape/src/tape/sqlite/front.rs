@@ -235,7 +235,10 @@ impl State {
         let Append { run, after, at_us, events } = append;
         let reel = self.runs.get(&run).expect("it has just been taken in");
         let (claim, is_certain) = (reel.claim, reel.is_certain);
-        let is_last = events.iter().any(|event| matches!(event, Event::RunEnded { .. }));
+        // Whoever answers a question that a paused run waits for is perhaps somebody else.
+        let leaves =
+            |event: &Event| matches!(event, Event::RunEnded { .. } | Event::RunPaused { .. });
+        let is_last = events.iter().any(leaves);
         if is_last {
             self.forget(run);
         }
@@ -266,7 +269,7 @@ impl Reel {
                 Some(Key::Settled(call)) => {
                     self.open.remove(&call);
                 }
-                Some(Key::Answered(_)) | None => {}
+                Some(Key::Answered(..)) | None => {}
             }
         }
     }
@@ -288,6 +291,7 @@ fn is_new_work(event: &Event) -> bool {
         | Event::Tools { .. }
         | Event::Proposed(_)
         | Event::Judged { .. }
+        | Event::CallAsked(_)
         | Event::Answered { .. }
         | Event::Retried { .. }
         | Event::Abandoned { .. }

@@ -20,8 +20,6 @@ const HASH_DIGITS: usize = 64;
 #[derive(Default)]
 pub(super) struct Held {
     claims: BTreeMap<u64, Claim>,
-    /// The bytes that were written since somebody asked.
-    bytes: u64,
 }
 
 enum Claim {
@@ -54,10 +52,6 @@ impl Held {
     /// Forgets what a transaction worked out that was undone.
     pub(super) fn reset(&mut self) {
         self.claims.retain(|_, claim| matches!(claim, Claim::Refused(_)));
-    }
-
-    pub(super) fn take_bytes(&mut self) -> u64 {
-        std::mem::take(&mut self.bytes)
     }
 }
 
@@ -224,7 +218,7 @@ impl Writer {
         let (parent, thread, note) = match &first.event {
             Event::RunStarted { parent, thread, note, .. } => {
                 let note = note.as_ref().map(|note| note.to_string());
-                (parent.map(|parent| parent.run.to_string()), thread.as_deref(), note)
+                (parent.as_ref().map(|parent| parent.run.to_string()), thread.as_deref(), note)
             }
             _ => (None, None, None),
         };
@@ -294,7 +288,6 @@ impl Writer {
             self.refer(reel.no, reply.artifacts.iter().copied())?;
         }
         self.refer(reel.no, mentioned(line.body()))?;
-        self.held.bytes += line.body().len() as u64;
         reel.head = Head { len: seq + 1, hash };
         reel.tell(&record.event);
         Ok(())
@@ -380,6 +373,7 @@ impl Reel {
             | Event::Turn(_)
             | Event::Tools { .. }
             | Event::Judged { .. }
+            | Event::CallAsked(_)
             | Event::Answered { .. }
             | Event::Retried { .. }
             | Event::Abandoned { .. }
@@ -398,7 +392,7 @@ impl Reel {
 }
 
 /// The tool that an event is about.
-fn tool(event: &Event) -> Option<&str> {
+pub(super) fn tool(event: &Event) -> Option<&str> {
     match event {
         Event::Proposed(facts) | Event::Judged { facts, .. } => Some(&facts.name),
         Event::Settled(reply) => Some(&reply.name),
@@ -407,7 +401,7 @@ fn tool(event: &Event) -> Option<&str> {
 }
 
 /// The artifacts that a record speaks of by their addresses, wherever it does.
-fn mentioned(body: &str) -> impl Iterator<Item = Hash> {
+pub(super) fn mentioned(body: &str) -> impl Iterator<Item = Hash> {
     body.match_indices(ARTIFACT).filter_map(|(at, _)| {
         let hash = at + ARTIFACT.len();
         body.get(hash..hash + HASH_DIGITS)?.parse().ok()
@@ -433,11 +427,11 @@ fn open(keys: &[Key]) -> BTreeSet<CallNo> {
     let of = |pick: fn(&Key) -> Option<CallNo>| keys.iter().filter_map(pick).collect();
     let started: BTreeSet<CallNo> = of(|key| match key {
         Key::Started(call, _) => Some(*call),
-        Key::Settled(_) | Key::Answered(_) => None,
+        Key::Settled(_) | Key::Answered(..) => None,
     });
     let settled: BTreeSet<CallNo> = of(|key| match key {
         Key::Settled(call) => Some(*call),
-        Key::Started(..) | Key::Answered(_) => None,
+        Key::Started(..) | Key::Answered(..) => None,
     });
     &started - &settled
 }
@@ -451,7 +445,9 @@ fn read_key(text: &str) -> Result<Key, TapeError> {
             u32::try_from(attempt).ok().map(|attempt| Key::Started(CallNo(call), attempt))
         }
         (Some("settled"), Some(call), None) => Some(Key::Settled(CallNo(call))),
-        (Some("answer"), Some(call), None) => Some(Key::Answered(CallNo(call))),
+        (Some("answer"), Some(call), Some(question)) => {
+            u32::try_from(question).ok().map(|question| Key::Answered(CallNo(call), question))
+        }
         _ => None,
     };
     key.ok_or_else(|| TapeError::Corrupt { seq: 0, why: format!("`{text}` is no key") })

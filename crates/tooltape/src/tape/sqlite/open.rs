@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::error::{Failure, beside, found_elsewhere};
 use super::front::Front;
 use super::lock::{self, DeadWriter, Identity};
+use super::log::Log;
 use super::read::{self, Readers};
 use super::reserve::{RESERVE_BYTES_MIN, RESERVE_CALL_BYTES, Reserve};
 use super::schema::{self, Kind};
@@ -125,7 +126,12 @@ impl SqliteOptions {
         let file = identity.file.try_clone().map_err(|err| beside(&err))?;
         let (jobs, waiting) = mpsc::channel();
         let front = Arc::new(Front::new(Reserve::new(file, least, per_call), jobs));
-        let place = (path.to_owned(), self.pages);
+        // Whoever does not wait for the disk gains nothing, and other file systems are not ours.
+        let log = match self.is_durable && self.vfs.is_none() {
+            true => Log::beside(path),
+            false => Log::left_alone(),
+        };
+        let place = (path.to_owned(), log, self.pages);
         let writer = Writer::new(connection, identity, front.clone(), place);
         let thread = std::thread::Builder::new().name("tooltape-writer".into());
         let thread = thread.spawn(move || writer.work(&waiting)).map_err(|err| beside(&err))?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use rusqlite::types::Value as Cell;
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -14,11 +14,14 @@ use super::error::Failure;
 use super::insert::{signed, unsigned};
 use super::{lock, read};
 use crate::canon::Hash;
-use crate::id::RunId;
-use crate::tape::{Head, TapeError};
+use crate::id::{CallNo, RunId};
+use crate::tape::{Head, InDoubt, TapeError};
 
 /// The most runs that one query returns.
 pub const RUNS_MAX: usize = 10_000;
+
+/// How deeply nested runs are followed.
+const DEPTH_MAX: u32 = 64;
 
 /// Which runs to list, the newest first. Everything that is set must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -295,6 +298,32 @@ pub(super) fn find(connection: &Connection, text: &str) -> Result<Vec<RunId>, Ta
     });
     let ids = ids.map_err(Failure::at(0))?;
     Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+}
+
+/// The calls that started and did not settle, of a run and of all below it.
+pub(super) fn in_doubt(connection: &Connection, run: RunId) -> Result<Vec<InDoubt>, TapeError> {
+    let sql = "WITH RECURSIVE below(no, id, depth) AS (
+                   SELECT no, id, 0 FROM runs WHERE id = ?1
+                   UNION
+                   SELECT runs.no, runs.id, depth + 1 FROM below JOIN runs ON runs.parent = below.id
+                   WHERE depth < ?2),
+               tree AS (SELECT no, id, min(depth) AS depth FROM below GROUP BY no)
+               SELECT tree.id, it.call FROM tree JOIN events AS it
+                   ON it.id >> 32 = tree.no AND it.key GLOB 'started:*' AND it.key IS NOT NULL
+               WHERE NOT EXISTS (SELECT 1 FROM events AS end WHERE end.id >> 32 = tree.no
+                   AND end.key = 'settled:' || it.call AND end.key IS NOT NULL)
+               GROUP BY tree.no, it.call ORDER BY tree.depth, tree.no, it.call";
+    let calls = connection.prepare_cached(sql).and_then(|mut statement| {
+        let row = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
+        statement
+            .query_map(params![run.to_string(), DEPTH_MAX], row)?
+            .collect::<Result<Vec<_>, _>>()
+    });
+    let calls = calls.map_err(Failure::at(0))?.into_iter();
+    let calls = calls.filter_map(|(run, call)| {
+        Some(InDoubt { run: run.parse().ok()?, call: CallNo(unsigned(call)) })
+    });
+    Ok(calls.collect())
 }
 
 /// The artifacts that some run refers to.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::error::{Failure, is_shut};
 use super::insert::{place, unsigned};
@@ -123,7 +123,7 @@ pub(super) fn find(
 ) -> Result<Option<(i64, Option<Head>)>, TapeError> {
     let sql = "SELECT no, erased_len, erased_head FROM runs WHERE id = ?1";
     let row = connection.prepare_cached(sql).and_then(|mut statement| {
-        let row = |row: &rusqlite::Row<'_>| {
+        let row = |row: &Row<'_>| {
             let len: Option<i64> = row.get(1)?;
             let hash: Option<[u8; 32]> = row.get(2)?;
             let head =
@@ -139,7 +139,7 @@ pub(super) fn find(
 pub(super) fn head(connection: &Connection, no: i64) -> Result<Head, TapeError> {
     let sql = "SELECT seq, hash FROM events WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1";
     let last = connection.prepare_cached(sql).and_then(|mut statement| {
-        let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?));
+        let row = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?));
         statement.query_row(bounds(no), row).optional()
     });
     let last = last.map_err(Failure::at(0))?;
@@ -176,12 +176,34 @@ pub(super) fn lines(
     let mut rows = rows.map_err(Failure::at(from))?;
     let (mut lines, mut next) = (Vec::new(), from);
     while let Some(row) = rows.next().map_err(Failure::at(next))? {
+        let missing = || TapeError::Corrupt { seq: next, why: "no record is before it".into() };
+        let head = Head { len: next, hash: previous.ok_or_else(missing)? };
+        let line = Reading { run, head, is_erased: erased.is_some() }.line(row)?;
+        previous = Some(line.hash());
+        lines.push(line);
+        next += 1;
+    }
+    Ok(lines)
+}
+
+/// A run that is read from row to row.
+pub(super) struct Reading {
+    pub(super) run: RunId,
+    /// How far it was read.
+    pub(super) head: Head,
+    pub(super) is_erased: bool,
+}
+
+impl Reading {
+    /// The next line, from a row that begins with its place, its text and its two hashes.
+    pub(super) fn line(&self, row: &Row<'_>) -> Result<Line, TapeError> {
+        let next = self.head.len;
         let corrupt = |why: String| TapeError::Corrupt { seq: next, why };
         let cell = |err: rusqlite::Error| corrupt(err.to_string());
         let seq = unsigned(row.get(0).map_err(cell)?);
-        let Some(before) = previous.filter(|_| seq == next) else {
+        if seq != next {
             return Err(corrupt(format!("the record before record {seq} is missing")));
-        };
+        }
         let body: Option<&str> = row
             .get_ref(1)
             .map_err(cell)?
@@ -189,21 +211,18 @@ pub(super) fn lines(
             .map_err(|err| corrupt(err.to_string()))?;
         let hashes: ([u8; 32], [u8; 32]) = (row.get(2).map_err(cell)?, row.get(3).map_err(cell)?);
         let Some(body) = body else { return Err(TapeError::Erased { seq }) };
-        let read = if erased.is_some() { Line::erased } else { Line::stored };
-        let line = read(body, before, hashes.0.into(), hashes.1.into());
+        let read = if self.is_erased { Line::erased } else { Line::stored };
+        let line = read(body, self.head.hash, hashes.0.into(), hashes.1.into());
         // What its text says of its place is as much in doubt as the text.
         let line = line.map_err(|err| match err {
             TapeError::Corrupt { why, .. } => corrupt(why),
             other => other,
         })?;
-        if !line.place().is_ok_and(|place| place == (run, seq)) {
-            return Err(corrupt("it is a record of another place".into()));
+        match line.place() {
+            Ok(place) if place == (self.run, seq) => Ok(line),
+            Ok(_) | Err(_) => Err(corrupt("it is a record of another place".into())),
         }
-        previous = Some(line.hash());
-        lines.push(line);
-        next += 1;
     }
-    Ok(lines)
 }
 
 fn hash_at(connection: &Connection, no: i64, seq: u64) -> Result<Option<Hash>, TapeError> {

@@ -16,8 +16,9 @@ pub(super) const VERSION: i32 = MIGRATIONS.len() as i32;
 
 /// Columns besides `body` and the hashes only say again what the body says, to be found by.
 ///
-/// The number of a run and the place of a record make up one integer, so that a run lies together
-/// in the file, no place is taken twice, and an append changes one page, not two.
+/// Records lie in the order in which they came, so that a commit of many runs fills few pages. The
+/// number of a run and the place of a record make up one integer, by which a run is found in its
+/// order, and no place is taken twice.
 const VERSION_1: &str = "
 CREATE TABLE writers (
     no INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -59,7 +60,8 @@ CREATE TABLE artifacts (
     PRIMARY KEY (hash, run)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE events (
-    id INTEGER PRIMARY KEY,
+    no INTEGER PRIMARY KEY,
+    id INTEGER NOT NULL UNIQUE,
     at_us INTEGER NOT NULL,
     type TEXT NOT NULL,
     call INTEGER,

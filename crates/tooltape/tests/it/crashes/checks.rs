@@ -10,7 +10,7 @@ use super::ledger::{Ledger, tools};
 pub(super) async fn check_tape(tape: &MemoryTape, id: RunId, before: &[Record], turns: &[Turn]) {
     let records = tape.records(id);
     verify(&records, tape.head(id).unwrap()).unwrap();
-    let Event::RunResumed { in_doubt } = &records[before.len()].event else {
+    let Event::RunResumed { in_doubt, .. } = &records[before.len()].event else {
         panic!("it says first that it was resumed: {:?}", records[before.len()].event);
     };
     assert_eq!(*in_doubt, doubtful(before), "every call in doubt is told");

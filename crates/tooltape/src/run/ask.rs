@@ -1,0 +1,164 @@
+//! Asks whether a call may run: now, or on the tape for whoever answers later.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+
+use super::inside::dropped_safely;
+use super::past::{Questioned, Standing};
+use super::trail::Trail;
+use super::{Run, cancelled};
+use crate::approve::Question;
+use crate::fault::Executed;
+use crate::grant::Asked;
+use crate::perform::unrecorded;
+use crate::policy::{Answer, Approver, Halted, Pending, Permit};
+use crate::tape::{Accepted, Event};
+
+impl Run {
+    /// Asks whether the call may run. No seat is held meanwhile, and no clock moves.
+    ///
+    /// What was asked `before` is not asked again as long as it holds.
+    pub(super) async fn ask(
+        &self,
+        pending: Pending,
+        trail: &mut Trail<'_>,
+        attempt: Option<u32>,
+        before: &[Questioned],
+    ) -> Result<Permit, Halted> {
+        let (facts, now_us) = (pending.call().facts().clone(), self.setup.clock.unix_us());
+        let (run, policy) = (self.live().context.run, self.live().policy);
+        let last = before.iter().rev().find(|it| it.question.attempt == attempt);
+        let known =
+            last.filter(|it| it.question.holds((run, &facts), (pending.rule(), policy), now_us));
+        match (last.map(|it| &it.answer), known.map(|it| &it.answer)) {
+            // A no stands, whatever has changed since.
+            (Some(Some(Err(told))), _) => return pending.answer(Answer::Deny(told.clone())),
+            (_, Some(Some(Ok(())))) => return pending.answer(Answer::Once),
+            (_, _) => {}
+        }
+        let Some(approver) = &self.setup.approver else { return Err(pending.unasked().into()) };
+        if let Err(fault) = self.may_start(pending.call(), trail.wait.scope) {
+            return Err(pending.failed(fault).into());
+        }
+        let question = match known {
+            Some(known) => known.question.clone(),
+            None => {
+                let no = u32::try_from(before.len()).unwrap_or(u32::MAX).saturating_add(1);
+                let rule = pending.rule_text().clone();
+                let until_us = now_us.saturating_add(us(self.setup.limits.approval));
+                let asked = Question::new((run, &facts), (no, attempt), (rule, policy), until_us);
+                trail.unwritten.push(Event::CallAsked(Box::new(asked.clone())));
+                asked
+            }
+        };
+        if attempt.is_none() && self.is_standing(&pending) {
+            trail.unwritten.push(answered(&question, &Answer::Run));
+            return pending.answer(Answer::Run);
+        }
+        // From here on the call waits, and is settled if nobody waits for it any more.
+        trail.wait.begin(pending.call());
+        // Whatever becomes of this process, the tape has the question before anybody reads it.
+        let written = match trail.write(&facts, now_us) {
+            Ok(Accepted::Now) => Ok(()),
+            Ok(Accepted::Later(durable)) => self.durable(durable).await,
+            Err(err) => Err(err),
+        };
+        if let Err(err) = written {
+            return Err(pending.failed(unrecorded(err)).into());
+        }
+        let Some(answer) = self.hear(&**approver, &pending, trail).await else {
+            return Err(pending.failed(cancelled(Executed::NotExecuted)).into());
+        };
+        let is_late = self.setup.clock.unix_us() >= question.until_us;
+        let answer = match answer {
+            Answer::Once | Answer::Run if is_late => {
+                Answer::Deny("the answer came after the question had expired".to_owned())
+            }
+            // The call that started this run cannot wait beyond the life of its process.
+            Answer::Later if self.setup.parent.is_some() => return Err(pending.unasked().into()),
+            Answer::Later => return pending.answer(Answer::Later),
+            answer => answer,
+        };
+        if answer == Answer::Run {
+            let definition = facts.definition();
+            let standing = Standing { definition, rule: question.rule.clone(), policy };
+            self.standing.lock().unwrap_or_else(PoisonError::into_inner).push(standing);
+        }
+        trail.unwritten.push(answered(&question, &answer));
+        pending.answer(answer)
+    }
+
+    /// Whether somebody approved what this rule asks about this tool for the whole run.
+    fn is_standing(&self, pending: &Pending) -> bool {
+        let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        let definition = Some(pending.call().definition());
+        let policy = self.live().policy;
+        standing
+            .iter()
+            .any(|it| (it.definition, &*it.rule, it.policy) == (definition, pending.rule(), policy))
+    }
+
+    /// Waits for an answer; there is none where the call is cancelled meanwhile.
+    async fn hear(
+        &self,
+        approver: &Approver,
+        pending: &Pending,
+        trail: &mut Trail<'_>,
+    ) -> Option<Answer> {
+        let life = trail.wait.begin(pending.call());
+        let _asking = Asking::new(self);
+        // Whoever asks may fail or never end; the call is answered all the same.
+        let asking = panic::catch_unwind(AssertUnwindSafe(|| approver(pending)));
+        let asking = dropped_safely(async { AssertUnwindSafe(asking?).catch_unwind().await });
+        let asked = tokio::select! {
+            biased;
+            asked = asking => asked,
+            () = life.cancel().cancelled() => return None,
+            () = trail.wait.scope.closed() => return None,
+        };
+        Some(asked.unwrap_or_else(|_| Answer::Deny("the question failed".to_owned())))
+    }
+}
+
+pub(super) fn answered(question: &Question, answer: &Answer) -> Event {
+    let (yes, holds, told) = match answer {
+        Answer::Once => (true, "once", None),
+        Answer::Run => (true, "run", None),
+        Answer::Deny(told) => (false, "once", Some(told.clone())),
+        Answer::Later => (false, "once", None),
+    };
+    let Question { call, question, attempt, approval, .. } = *question;
+    Event::Answered { call, question, approval, yes, holds, told, attempt }
+}
+
+fn us(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// A question that is open: no clock of the run, its parents and their calls moves.
+struct Asking<'r>(&'r Run);
+
+impl<'r> Asking<'r> {
+    fn new(run: &'r Run) -> Asking<'r> {
+        let now_us = run.setup.clock.now_us();
+        run.whose_clocks().for_each(|asked| asked.begin(now_us));
+        Asking(run)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let now_us = self.0.setup.clock.now_us();
+        self.0.whose_clocks().for_each(|asked| asked.end(now_us));
+    }
+}
+
+impl Run {
+    /// Whose clocks stand still while somebody is asked in this run.
+    fn whose_clocks(&self) -> impl Iterator<Item = &Asked> {
+        self.setup.asked_of.iter().chain([&self.live().asked]).map(|asked| &**asked)
+    }
+}
