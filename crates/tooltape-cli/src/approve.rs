@@ -127,7 +127,13 @@ fn question(pending: &Pending) -> String {
 
 fn answer(is_in_doubt: bool) -> Answer {
     let mut line = String::new();
-    let read = io::stdin().lock().take(ANSWER_BYTES_MAX).read_line(&mut line);
+    let mut stdin = io::stdin().lock();
+    let read = stdin.by_ref().take(ANSWER_BYTES_MAX).read_line(&mut line);
+    if line.len() as u64 == ANSWER_BYTES_MAX && !line.ends_with('\n') {
+        // What is left of a long answer is no answer to the next question.
+        let _rest = stdin.skip_until(b'\n');
+        return no();
+    }
     match (read, line.trim()) {
         (Err(_), _) | (_, "" | "n" | "N" | "no") => no(),
         (Ok(_), "y" | "Y" | "yes") => Answer::Once,

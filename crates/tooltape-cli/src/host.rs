@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tooltape::{Clock, Missing, Random, Run, RunId, Tool, Toolbox};
+use tooltape::{Clock, Missing, Random, Rights, Run, RunId, Tool, Toolbox};
 
 use crate::config::{Found, Layers, Rank};
 use crate::exit::Exit;
 use crate::origin::Origin;
-use crate::policy::{self, Stated};
+use crate::policy::{Stated, StatedRights};
 use crate::report::{Problem, Result};
 use crate::touches;
 use crate::workspace::{self, Copying, Opened};
@@ -108,16 +108,25 @@ impl Host {
         Ok(Prepared { id, run, policy, workspace })
     }
 
+    /// What the handles of a run confer, before anybody narrows it.
+    pub(crate) fn conferred(
+        &self,
+        layers: &Layers,
+        project: &Path,
+        copying: Copying,
+    ) -> Result<Rights> {
+        let workspace = workspace::open(layers, project, new_id(), copying)?;
+        let run = Run::new(&self.toolbox(layers)?).grant(workspace.grant.clone());
+        Ok(self.grants.iter().fold(run, |run, grant| grant(run)).held())
+    }
+
     /// A run that is to work in a workspace that is there.
     pub(crate) fn prepare_in(&self, layers: &Layers, workspace: &Opened) -> Result<InPlace> {
         let toolbox = self.toolbox(layers)?;
         let policy = Stated::new(layers, &self.tools)?;
         let run = Run::new(&toolbox).clock(Clock::system()).grant(workspace.grant.clone());
         let run = self.grants.iter().fold(run, |run, grant| grant(run));
-        let run = match policy::rights(layers)? {
-            None => run,
-            Some(rights) => run.rights(rights),
-        };
+        let run = StatedRights::new(layers)?.give(run);
         Ok(InPlace { run, policy })
     }
 }

@@ -5,7 +5,11 @@ use std::path::{Component, Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tooltape::{Access, Call, Domain, Hash, Policy, Registered, Rights, Toolbox, Verdict};
+use tooltape::limits::RIGHTS_MAX;
+use tooltape::{
+    Access, Call, Domain, Hash, Policy, Registered, Right, RightError, Rights, Run, Toolbox,
+    Verdict,
+};
 
 use crate::arguments::can_have;
 use crate::config::{
@@ -21,8 +25,8 @@ pub(crate) struct Stated {
     rules: Vec<Rule>,
     default: DefaultWord,
     default_name: String,
-    /// The name of a user's default that denies, beyond which no rule of a project leads.
-    floor_name: Option<String>,
+    /// What a user's own default says, beyond which no rule of a project leads, and its name.
+    floor: Option<(DefaultWord, String)>,
 }
 
 struct Rule {
@@ -47,34 +51,97 @@ impl Stated {
         let said = layers.narrowed("policy.default", |config| config.policy.default);
         let floor = said
             .iter()
-            .find(|found| found.layer.rank() == Rank::User && found.value == DefaultWord::Deny);
-        let floor_name = floor.map(Found::rule_name);
-        Ok(Stated { rules, default, default_name, floor_name })
+            .find(|found| found.layer.rank() == Rank::User && found.value != DefaultWord::Allow);
+        let floor = floor.map(|found| (found.value, found.rule_name()));
+        Ok(Stated { rules, default, default_name, floor })
     }
 
     fn undecided(&self, call: &Call) -> Verdict {
-        let name = self.default_name.clone();
-        let effects = &call.spec().effects;
-        match (self.default, effects.access) {
-            (DefaultWord::Deny, _) => Verdict::deny(name, DENIED),
-            (DefaultWord::Ask | DefaultWord::Allow, _) if effects.confirm => Verdict::ask(name),
-            (DefaultWord::Allow, _) => Verdict::allow(name),
-            (DefaultWord::Ask, Access::Pure | Access::Read) => Verdict::allow(name),
-            (DefaultWord::Ask, Access::Write) => Verdict::ask(name),
-        }
+        by_default(self.default, self.default_name.clone(), call)
     }
 }
 
-/// What runs may do, where the configuration says so: what all that counts allow.
-pub(crate) fn rights(layers: &Layers) -> Result<Option<Rights>> {
-    let said = layers.narrowed("policy.rights", |config| config.policy.rights.clone());
-    let read = |found: &Found<'_, Vec<String>>| {
-        let read = found.value.join("\n").parse::<Rights>();
-        read.map_err(|err| found.problem(None, err.to_string()))
-    };
-    let mut all = said.iter().map(read);
-    let Some(first) = all.next().transpose()? else { return Ok(None) };
-    all.try_fold(first, |met, rights| Ok(met.meet(&rights?))).map(Some)
+/// What happens to a call that no rule decides.
+fn by_default(default: DefaultWord, name: String, call: &Call) -> Verdict {
+    let effects = &call.spec().effects;
+    match (default, effects.access) {
+        (DefaultWord::Deny, _) => Verdict::deny(name, DENIED),
+        (DefaultWord::Ask | DefaultWord::Allow, _) if effects.confirm => Verdict::ask(name),
+        (DefaultWord::Allow, _) => Verdict::allow(name),
+        (DefaultWord::Ask, Access::Pure | Access::Read) => Verdict::allow(name),
+        (DefaultWord::Ask, Access::Write) => Verdict::ask(name),
+    }
+}
+
+/// What the configuration says that runs may do.
+#[derive(Default)]
+pub(crate) struct StatedRights {
+    /// What the user says, in place of what the handles confer.
+    users: Option<(String, Rights)>,
+    /// What the project says, which only narrows.
+    projects: Option<(String, Rights)>,
+}
+
+impl StatedRights {
+    pub(crate) fn new(layers: &Layers) -> Result<StatedRights> {
+        let mut stated = StatedRights::default();
+        for found in layers.narrowed("policy.rights", |config| config.policy.rights.clone()) {
+            let rights = Some((found.rule_name(), read_rights(&found)?));
+            match found.layer.rank() {
+                Rank::Project => stated.projects = rights,
+                Rank::Flag | Rank::Variable | Rank::User => stated.users = rights,
+            }
+        }
+        Ok(stated)
+    }
+
+    /// Gives a run these rights.
+    pub(crate) fn give(self, run: Run) -> Run {
+        let run = self.users.into_iter().fold(run, |run, (_, rights)| run.rights(rights));
+        self.projects.into_iter().fold(run, |run, (_, rights)| run.narrowed(rights))
+    }
+
+    /// What everybody who has a say says of one right, given what the handles confer.
+    pub(crate) fn explain(&self, conferred: &Rights, right: &Right) -> Vec<SaidOfRight> {
+        let said = |source: &str, rights: &Rights| SaidOfRight {
+            right: right.to_string(),
+            source: source.to_owned(),
+            covered: rights.covers(right),
+            why: rights.explain(right).to_string(),
+        };
+        let first = match &self.users {
+            Some((name, rights)) => said(name, rights),
+            None => said("the handles of the run", conferred),
+        };
+        let projects = self.projects.as_ref().map(|(name, rights)| said(name, rights));
+        std::iter::once(first).chain(projects).collect()
+    }
+}
+
+/// What one contributor to what a run may do says of a right.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SaidOfRight {
+    pub(crate) right: String,
+    /// The file and the line, or what else.
+    pub(crate) source: String,
+    pub(crate) covered: bool,
+    pub(crate) why: String,
+}
+
+fn read_rights(found: &Found<'_, Vec<String>>) -> Result<Rights> {
+    let (mut allowed, mut denied) = (Vec::new(), Vec::new());
+    for text in &found.value {
+        let (rights, text) = match text.strip_prefix('!') {
+            Some(text) => (&mut denied, text),
+            None => (&mut allowed, text.as_str()),
+        };
+        rights.push(text.parse().map_err(|err: RightError| found.problem(None, err.to_string()))?);
+    }
+    if found.value.len() > RIGHTS_MAX {
+        let why = format!("{} rights, expected at most {RIGHTS_MAX}", found.value.len());
+        return Err(found.problem(None, why));
+    }
+    Ok(Rights::of(allowed).denying(denied))
 }
 
 /// What one rule, or what holds without one, says of a call.
@@ -101,8 +168,8 @@ impl Stated {
         let mut all: Vec<Said> =
             matching.map(|rule| said(&rule.name, &rule.verdict(call))).collect();
         all.push(said(&self.default_name, &self.undecided(call)));
-        let floor = self.floor_name.as_ref().filter(|name| **name != self.default_name);
-        all.extend(floor.map(|name| said(name, &Verdict::deny(name.clone(), DENIED))));
+        let floor = self.floor.as_ref().filter(|(_, name)| *name != self.default_name);
+        all.extend(floor.map(|(floor, name)| said(name, &by_default(*floor, name.clone(), call))));
         all
     }
 
@@ -124,6 +191,15 @@ impl Stated {
     /// How many rules there are.
     pub(crate) fn len(&self) -> usize {
         self.rules.len()
+    }
+}
+
+/// How much a verdict holds back.
+fn strictness(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Allow { .. } => 0,
+        Verdict::Ask { .. } => 1,
+        Verdict::Deny { .. } => 2,
     }
 }
 
@@ -153,8 +229,12 @@ impl Policy for Stated {
         // Each side's first rule is what it says, and a project can only narrow what its user says.
         let projects = matching().find(|rule| !rule.is_users);
         let users = matching().find(|rule| rule.is_users);
-        match (projects, users, &self.floor_name) {
-            (Some(_), None, Some(name)) => Verdict::deny(name.clone(), DENIED),
+        match (projects, users, &self.floor) {
+            (Some(project), None, Some((floor, name))) => {
+                let (verdict, floor) =
+                    (project.verdict(call), by_default(*floor, name.clone(), call));
+                if strictness(&floor) > strictness(&verdict) { floor } else { verdict }
+            }
             (Some(project), Some(user), _)
                 if user.verdict.strictness() > project.verdict.strictness() =>
             {
@@ -165,12 +245,13 @@ impl Policy for Stated {
         }
     }
 
-    /// All that it decides by; where a rule stands is not part of it.
+    /// All that it decides by, and the names of its rules, by which approvals are told apart.
     fn version(&self) -> Hash {
         let rule = |rule: &Rule| {
             let globs: Vec<_> =
                 rule.globs.iter().map(|(name, glob)| (name, glob.glob().glob())).collect();
             json!({
+                "name": rule.name,
                 "tool": rule.tool,
                 "access": rule.access.map(|access| format!("{access:?}")),
                 "where": globs,
@@ -181,8 +262,8 @@ impl Policy for Stated {
         };
         let rules: Vec<_> = self.rules.iter().map(rule).collect();
         let default = format!("{:?}", self.default);
-        let version =
-            json!({ "rules": rules, "default": default, "floor": self.floor_name.is_some() });
+        let floor = self.floor.as_ref().map(|(floor, _)| format!("{floor:?}"));
+        let version = json!({ "rules": rules, "default": default, "floor": floor });
         Hash::of(Domain::Policy, version.to_string().as_bytes())
     }
 }

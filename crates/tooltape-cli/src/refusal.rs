@@ -27,6 +27,9 @@ pub(crate) fn problem(
         }
         (_, "tool.unknown") => "`tooltape tools list` lists the tools".into(),
         (Exit::Arguments, _) => format!("`tooltape tools show {name}` prints what it takes"),
+        (Exit::Denied, _) if fault.rule.as_deref() == Some("rights") => {
+            "`tooltape config explain policy.rights` prints what runs may do".into()
+        }
         (Exit::Denied, _) => "`tooltape config explain policy.rules` prints the rules".into(),
         (Exit::Unasked, _) => "say yes with `--yes`, or add a rule to `tooltape.toml`".into(),
         (Exit::Timeout, _) => "give it longer with `--timeout`".into(),

@@ -30,6 +30,8 @@ struct Told {
     arguments: Arc<str>,
     /// The verdict and the rule.
     judged: Option<String>,
+    /// What somebody said.
+    answered: &'static str,
     started: bool,
 }
 
@@ -54,7 +56,7 @@ impl Teller {
             Event::Turn(turn) => self.turn(turn),
             Event::Proposed(facts) => {
                 let (name, arguments) = (facts.name.clone(), facts.arguments.clone());
-                let told = Told { name, arguments, judged: None, started: false };
+                let told = Told { name, arguments, judged: None, answered: "", started: false };
                 self.calls.insert((run, facts.call), told);
                 Vec::new()
             }
@@ -69,7 +71,7 @@ impl Teller {
                     (true, Some(0) | None) => ", answered yes",
                     (false, Some(0) | None) => ", answered no",
                 };
-                told(self, call, &|told| told.judged.get_or_insert_default().push_str(answer))
+                told(self, call, &|told| told.answered = answer)
             }
             Event::Started { call, .. } => told(self, call, &|told| told.started = true),
             Event::Progress { call, text } => {
@@ -107,6 +109,7 @@ impl Teller {
             let arguments = self.shown(&told.arguments, SHOWN_CHARS);
             let state = if told.started { "started, not settled" } else { "not started" };
             let judged = told.judged.clone().unwrap_or_else(|| "not judged".to_owned());
+            let judged = format!("{judged}{}", told.answered);
             format!("  … {call} {name} {arguments} · {} · {state}", paint(FAINT, judged))
         });
         calls.collect()
@@ -138,7 +141,7 @@ impl Teller {
         let arguments = self.shown(arguments, SHOWN_CHARS);
         let head = format!("  {mark} {} {name} {arguments}", reply.call);
         let head = head.trim_end().to_owned();
-        let judged = told.and_then(|told| told.judged);
+        let judged = told.and_then(|told| Some(format!("{}{}", told.judged?, told.answered)));
         let time = (reply.elapsed_us > 0).then(|| elapsed(reply.elapsed_us));
         let faint = judged.into_iter().chain(time).map(|part| paint(FAINT, part));
         let parts: Vec<String> = [head].into_iter().chain(faint).chain([result]).collect();

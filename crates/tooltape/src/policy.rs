@@ -84,7 +84,8 @@ impl<F: Fn(&Call) -> Verdict + Send + Sync> Policy for F {
         self(call)
     }
 
-    /// Nobody can look into a closure: its version is where it was written.
+    /// Nobody can look into a closure: its version is the name of its type, which is that of the
+    /// function around it. Where that says too little, implement [`Policy`].
     fn version(&self) -> Hash {
         Hash::of(Domain::Policy, std::any::type_name::<F>().as_bytes())
     }
@@ -182,6 +183,11 @@ impl Permit {
 
     pub(crate) fn call_mut(&mut self) -> &mut Call {
         &mut self.call
+    }
+
+    /// Nothing is performed: somebody had said no.
+    pub(crate) fn withdrawn(self, told: String) -> Refused {
+        Refused { call: self.call, fault: denied("answer".into(), Some(told)) }
     }
 
     /// What the reply is for. Nothing more can be performed.

@@ -25,7 +25,7 @@ pub use holding::{Holding, Refusal, Withheld};
 pub use host::{HOST_BYTES_MAX, Host, Hosts};
 pub use net::{Method, NetScope};
 pub use path::{FileScope, Program, RIGHT_PATH_BYTES_MAX, RIGHT_PATH_DEPTH_MAX, RelativePath};
-pub use set::{RIGHTS_MAX, Rights, Why};
+pub use set::{RIGHTS_LISTED_MAX, RIGHTS_MAX, Rights, Why};
 pub use word::{McpTool, Variable, WORD_BYTES_MAX, Word};
 
 /// The most bytes of a right's text.

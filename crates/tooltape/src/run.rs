@@ -55,6 +55,7 @@ use crate::grant::Need;
 use crate::id::{CallNo, RunId};
 use crate::place::Place;
 use crate::reply::{RedactError, Reply};
+use crate::right::{Holding, Rights};
 use crate::spec::Spec;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OnceLock};
@@ -95,6 +96,8 @@ pub struct Run {
     open: Mutex<BTreeMap<CallNo, Begun>>,
     /// What somebody approved until the run ends.
     standing: Mutex<Vec<Standing>>,
+    /// What it may do at this place of a replay.
+    holding: Mutex<Option<Holding>>,
 }
 
 impl Run {
@@ -119,6 +122,7 @@ impl Run {
             ended: OnceLock::new(),
             open: Mutex::default(),
             standing: Mutex::default(),
+            holding: Mutex::default(),
         }
     }
 
@@ -177,6 +181,11 @@ impl Run {
     /// its reply.
     pub fn cancel(&self) {
         self.setup.cancel.cancel();
+    }
+
+    /// What the run may do, as long as nobody takes it away.
+    pub fn held(&self) -> Rights {
+        self.live().holding.rights().clone()
     }
 
     /// Takes away what the run and its children may do, and cancels them: what runs is told, and no

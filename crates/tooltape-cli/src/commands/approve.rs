@@ -3,15 +3,16 @@
 use serde::Serialize;
 use serde_json::Value;
 use tooltape::{
-    Answer, AnswerError, CallNo, Clock, Hash, OpenQuestion, RunId, RunStatus, RunsQuery,
-    answer_question, open_questions,
+    Answer, AnswerError, CallNo, Clock, Hash, OpenQuestion, RunId, RunStatus, RunSummary,
+    RunsQuery, answer_question, open_questions,
 };
 
 use super::Context;
+use super::resume::check_own;
 use crate::escape;
 use crate::exit::Exit;
 use crate::kept::Kept;
-use crate::out::{FAINT, Format, STRONG, paint};
+use crate::out::{FAINT, Format, Out, STRONG, paint};
 use crate::program::program;
 use crate::report::{Problem, Result};
 use crate::when;
@@ -37,6 +38,8 @@ struct Row {
     attempt: Option<u32>,
     asked: String,
     until: String,
+    /// Whether it is too late to say yes.
+    expired: bool,
 }
 
 impl Row {
@@ -55,6 +58,7 @@ impl Row {
             attempt: question.attempt,
             asked: when::rfc3339(*asked_us),
             until: when::rfc3339(question.until_us),
+            expired: Clock::system().unix_us() >= question.until_us,
         }
     }
 }
@@ -62,7 +66,7 @@ impl Row {
 /// Lists the questions that wait for an answer.
 pub(super) async fn list(context: &Context<'_>) -> Result<Exit> {
     let waiting = match context.location()?.open_to_read()? {
-        Some(kept) => waiting(&kept).await?,
+        Some(kept) => waiting(&kept, context.out).await?,
         None => Vec::new(),
     };
     match context.out.format {
@@ -84,7 +88,7 @@ pub(super) async fn answer(context: &Context<'_>, id: &str, answer: Answer) -> R
         return Err(unknown(id));
     }
     let kept = location.open(context.out)?;
-    let open = find(&kept, id).await?;
+    let open = find(&kept, context.out, id).await?;
     let (run, approval) = (open.run, open.question.approval);
     let (clock, said) = (Clock::system(), word(&answer));
     let answered = answer_question(&kept.tape, &clock, run, approval, answer).await;
@@ -110,7 +114,7 @@ fn word(answer: &Answer) -> &'static str {
 }
 
 /// The questions of the runs that do not run, the oldest first.
-async fn waiting(kept: &Kept) -> Result<Vec<OpenQuestion>> {
+async fn waiting(kept: &Kept, out: Out) -> Result<Vec<OpenQuestion>> {
     let mut waiting = Vec::new();
     for status in [RunStatus::Paused, RunStatus::Crashed] {
         let mut query = RunsQuery::all();
@@ -120,8 +124,11 @@ async fn waiting(kept: &Kept) -> Result<Vec<OpenQuestion>> {
             let Some(last) = page.last() else { break };
             query.before = Some(last.id);
             for run in page.iter().filter(|run| run.parent.is_none() && !run.imported) {
-                let open = open_questions(&kept.tape, run.id).await;
-                waiting.extend(open.map_err(|err| kept.problem(&err).run(run.id))?);
+                match open_questions(&kept.tape, run.id).await {
+                    Ok(open) => waiting.extend(open),
+                    // One run that cannot be read keeps nobody from answering the others.
+                    Err(err) => out.warn(&format!("run {} cannot be read: {err}", run.id)),
+                }
             }
         }
     }
@@ -130,15 +137,27 @@ async fn waiting(kept: &Kept) -> Result<Vec<OpenQuestion>> {
 }
 
 /// The question that is meant.
-async fn find(kept: &Kept, id: &str) -> Result<OpenQuestion> {
+async fn find(kept: &Kept, out: Out, id: &str) -> Result<OpenQuestion> {
     let is_meant = |hash: &Hash| id.len() >= ID_CHARS_MIN && hash.to_string().starts_with(id);
-    let mut found = waiting(kept).await?;
+    let mut found = waiting(kept, out).await?;
     found.retain(|open| is_meant(&open.question.approval));
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => Err(match was_answered(kept, is_meant)? {
-            Some(run) => refused(kept, id, &AnswerError::Answered).run(run),
+        0 => Err(match asked_once(kept, is_meant)? {
             None => unknown(id),
+            Some(run) => {
+                check_own(&run)?;
+                let answered = refused(kept, id, &AnswerError::Answered);
+                match run.status {
+                    RunStatus::Running => {
+                        let message = "the run is running, and asks where it runs";
+                        Problem::new(Exit::Failed, "approval.running", message)
+                            .hint("answer there, or stop it and answer then")
+                    }
+                    _ => answered,
+                }
+                .run(run.id)
+            }
         }),
         count => {
             let message = format!("`{}` begins {count} questions", escape::line(id));
@@ -149,7 +168,7 @@ async fn find(kept: &Kept, id: &str) -> Result<OpenQuestion> {
 }
 
 /// The run that asked a question which waits for no answer any more, among the newest.
-fn was_answered(kept: &Kept, is_meant: impl Fn(&Hash) -> bool) -> Result<Option<RunId>> {
+fn asked_once(kept: &Kept, is_meant: impl Fn(&Hash) -> bool) -> Result<Option<RunSummary>> {
     let mut query = RunsQuery::all();
     query.limit = Some(RUNS_LOOKED_MAX);
     let runs = kept.tape.runs(&query).map_err(|err| kept.problem(&err))?;
@@ -159,11 +178,12 @@ fn was_answered(kept: &Kept, is_meant: impl Fn(&Hash) -> bool) -> Result<Option<
             _ => false,
         })
     };
-    Ok(runs.iter().map(|run| run.id).find(|run| asked(*run)))
+    Ok(runs.into_iter().find(|run| asked(run.id)))
 }
 
 fn card(open: &OpenQuestion) -> String {
-    let Row { id, run, call, tool, rule, attempt, asked, until, .. } = Row::new(open);
+    let Row { id, run, call, tool, rule, attempt, asked, until, expired, .. } = Row::new(open);
+    let until = if expired { format!("expired {until}") } else { format!("until {until}") };
     let args = open.facts.args.as_ref().map_or("", |args| args.as_str());
     let why = match attempt {
         Some(attempt) => format!("nobody knows what attempt {attempt} did"),
@@ -174,7 +194,7 @@ fn card(open: &OpenQuestion) -> String {
         paint(STRONG, id),
         escape::line(&tool),
         escape::line(args),
-        paint(FAINT, format!("{why}; call {call} of run {run}; asked {asked}, until {until}")),
+        paint(FAINT, format!("{why}; call {call} of run {run}; asked {asked}, {until}")),
     )
 }
 

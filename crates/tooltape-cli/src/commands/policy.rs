@@ -2,23 +2,26 @@
 
 use std::path::Path;
 
-use serde_json::json;
-use tooltape::Policy as _;
+use serde_json::{Value, json};
+use tooltape::{Canon, Policy as _, Proposal, Reply, Toolbox};
 
 use super::Context;
 use super::call::{Judged, Looked, finish, look, proposal};
 use crate::args::What;
+use crate::config::Layers;
 use crate::escape;
 use crate::exit::Exit;
 use crate::out::{FAINT, Format, STRONG, paint};
-use crate::policy::{Said, Stated};
+use crate::policy::{Said, SaidOfRight, Stated, StatedRights};
 use crate::report::Result;
+use crate::workspace::Copying;
 
 /// Checks the rules and their examples, and names those that never decide.
 pub(super) fn check(context: &Context<'_>) -> Result<Exit> {
     let layers = context.layers(Path::new("."))?;
     let toolbox = context.host.toolbox(&layers)?;
     let policy = Stated::new(&layers, &toolbox)?;
+    StatedRights::new(&layers)?;
     let (version, unreachable) = (policy.version(), policy.unreachable());
     match context.out.format {
         Format::Json => {
@@ -46,13 +49,17 @@ pub(super) async fn explain(context: &Context<'_>, what: &What) -> Result<Exit> 
     let toolbox = context.host.toolbox(&layers)?;
     let proposal = proposal(what, &toolbox)?;
     let Looked { reply, judged } = look(context, &layers, project, &proposal).await?;
-    let Some(Judged { shown, said, .. }) = judged else {
-        return finish(context, &toolbox, &proposal, None, &reply, None);
+    let rights = rights(context, &layers, &toolbox, &proposal)?;
+    let (shown, said) = match judged {
+        Some(Judged { shown, said, .. }) => (shown, said),
+        None if is_withheld(&reply) => (withheld(&reply), Vec::new()),
+        None => return finish(context, &toolbox, &proposal, None, &reply, None),
     };
     match context.out.format {
         Format::Json => {
             let mut document = shown;
             document["said"] = json!(said);
+            document["rights"] = json!(rights);
             context.out.json(&document)?;
         }
         Format::Text => {
@@ -64,8 +71,50 @@ pub(super) async fn explain(context: &Context<'_>, what: &What) -> Result<Exit> 
                 let line = format!("  {mark} {verdict:<5} {}", escape::line(rule));
                 context.out.table(&if *decides { line } else { paint(FAINT, line) })?;
             }
+            for SaidOfRight { right, source, covered, why } in &rights {
+                let mark = if *covered { " " } else { "→" };
+                let (right, source) = (escape::line(right), escape::line(source));
+                let line = format!("  {mark} needs {right}, {source}: {}", escape::line(why));
+                context.out.table(&if *covered { paint(FAINT, line) } else { line })?;
+            }
             context.out.say("not executed: this only explains");
         }
     }
     Ok(Exit::Done)
+}
+
+/// Whether the run does not hold what a call needs.
+fn is_withheld(reply: &Reply) -> bool {
+    reply.fault.as_ref().is_some_and(|fault| fault.rule.as_deref() == Some("rights"))
+}
+
+/// A call that no rule can let through, as `--json` prints it.
+fn withheld(reply: &Reply) -> Value {
+    json!({
+        "dry_run": true,
+        "tool": reply.name,
+        "tool_id": reply.tool(),
+        "verdict": "deny",
+        "rule": "rights",
+        "told": reply.fault.as_ref().map(|fault| &fault.message),
+        "args_hash": reply.args_hash,
+        "executed": reply.executed,
+    })
+}
+
+/// What everybody says of the rights that a call needs.
+fn rights(
+    context: &Context<'_>,
+    layers: &Layers,
+    toolbox: &Toolbox,
+    proposal: &Proposal,
+) -> Result<Vec<SaidOfRight>> {
+    let args: Value = serde_json::from_str(proposal.text()).unwrap_or_default();
+    let (Some(tool), Ok(args)) = (toolbox.get(&proposal.name), Canon::of(&args)) else {
+        return Ok(Vec::new());
+    };
+    let conferred = context.host.conferred(layers, Path::new("."), Copying::Unneeded)?;
+    let stated = StatedRights::new(layers)?;
+    let needed = tool.needs_of(&args).unwrap_or_default();
+    Ok(needed.iter().flat_map(|right| stated.explain(&conferred, right)).collect())
 }

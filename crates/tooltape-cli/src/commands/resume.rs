@@ -11,7 +11,9 @@ use tooltape::{
 
 use super::Context;
 use super::replay::{layers_of, origin};
-use super::run::{First, ScriptFile, Stage, introduce, script, script_file, script_stdin};
+use super::run::{
+    First, ScriptFile, Stage, approve_hint, introduce, script, script_file, script_stdin,
+};
 use super::runs;
 use crate::args::Resume;
 use crate::config::Layers;
@@ -204,6 +206,11 @@ pub(super) async fn settle(stage: Stage<'_>, run: Run) -> Result<Exit> {
     let waited = stage.stop.wait(work, over(stage.how.timeout), || run.cancel()).await;
     let replies = match waited.done {
         Some(Ok(replies) | Err(RunError::Ended { replies, .. })) => replies,
+        Some(Err(err @ RunError::Paused { .. })) => {
+            let hint = approve_hint(&stage.context.tape_flag());
+            let problem = Problem::new(Exit::Unasked, "approval.needed", err.to_string());
+            return Err(problem.hint(hint).run(stage.id));
+        }
         Some(Err(err)) => {
             return Err(Problem::new(Exit::Failed, "run.failed", err.to_string()).run(stage.id));
         }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tooltape::{RunId, Script, ScriptError};
 
+pub(super) use ending::approve_hint;
 pub(super) use stage::{First, Stage};
 
 use super::Context;

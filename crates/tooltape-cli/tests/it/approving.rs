@@ -119,3 +119,75 @@ fn killed_while_it_asks_a_run_is_answered_elsewhere_and_has_its_effect_once() {
     assert_eq!((resumed.code, noted(&home).as_str()), (0, LINE), "{}", resumed.text);
     assert!(!resumed.text.contains("[y/N]"), "{}", resumed.text);
 }
+
+/// A folder whose agent edits three files, each of which a rule asks about.
+fn three_edits(home: &Home, rule: &str) {
+    let mut script = String::new();
+    for file in ["a", "b", "c"] {
+        home.write(&format!("p/{file}.txt"), "one\n");
+        let edit =
+            json!({ "path": format!("{file}.txt"), "edits": [{ "old": "one", "new": "two" }] });
+        script += &json!({ "calls": [{ "tool": "edit_file", "args": edit }] }).to_string();
+        script.push('\n');
+    }
+    home.write("p/s.jsonl", &(script + "{\"say\": \"done\"}\n"));
+    let head = "workspace = \".\"\n[agent]\nscript = \"s.jsonl\"\n";
+    home.write("p/tooltape.toml", &format!("{head}{rule}"));
+}
+
+const ASKS: &str = "[[policy.rules]]\ntool = \"edit_file\"\nverdict = \"ask\"\n";
+
+#[test]
+fn a_yes_for_a_run_is_none_for_its_fork() {
+    let home = Home::new();
+    three_edits(&home, ASKS);
+    assert_eq!(home.run(&["run", "p"]).code, 7);
+    assert_eq!(home.run(&["approve", "yes", "--run", id_of(&questions(&home)[0])]).code, 0);
+    assert_eq!(home.run(&["resume"]).code, 0, "whatever the rule asks");
+    home.write("p/b.txt", "one\n").write("p/c.txt", "one\n");
+    let fork = home.run(&["fork", "last", "--at", "2"]);
+    assert_eq!((fork.code, home.read("p/b.txt").as_str()), (7, "one\n"), "{}", fork.transcript());
+    assert_eq!(home.run(&["verify"]).code, 0);
+    assert_eq!(home.run(&["replay", "last"]).code, 0);
+}
+
+#[test]
+fn a_no_stands_though_a_rule_allows_it_by_then() {
+    let home = Home::new();
+    three_edits(&home, ASKS);
+    home.run(&["run", "p"]);
+    home.run(&["approve", "no", id_of(&questions(&home)[0]), "--tell", "never"]);
+    three_edits(&home, &ASKS.replace("ask", "allow"));
+    let resumed = home.run(&["resume"]);
+    assert_eq!((resumed.code, home.read("p/a.txt").as_str()), (0, "one\n"));
+    assert!(resumed.stderr.contains("never"), "{}", resumed.stderr);
+    assert_eq!((home.read("p/b.txt").as_str(), home.run(&["verify"]).code), ("two\n", 0));
+}
+
+#[test]
+fn where_rules_move_a_yes_is_asked_for_again() {
+    let home = Home::new();
+    three_edits(&home, ASKS);
+    home.run(&["run", "p"]);
+    home.run(&["approve", "yes", "--run", id_of(&questions(&home)[0])]);
+    three_edits(&home, &format!("# moved\n{ASKS}"));
+    assert_eq!((home.run(&["resume"]).code, home.read("p/a.txt").as_str()), (7, "one\n"));
+}
+
+#[test]
+fn what_is_typed_beyond_an_answer_answers_nothing() {
+    let home = Home::new();
+    let two = ["a", "b"].map(|file| {
+        home.write(&format!("{file}.txt"), "one\n");
+        let edit =
+            json!({ "path": format!("{file}.txt"), "edits": [{ "old": "one", "new": "two" }] });
+        json!({ "tool": "edit_file", "args": edit })
+    });
+    home.write("s.jsonl", &format!("{}\n{{\"say\": \"done\"}}\n", json!({ "calls": two })));
+    let mut terminal = Terminal::start(home.command(&["run", "s.jsonl"]));
+    terminal.shows("[y/N]");
+    terminal.types(&format!("n{}y\n\n", "o".repeat(1_023)));
+    let showed = terminal.end();
+    assert_eq!(showed.code, 0, "{}", showed.text);
+    assert_eq!((home.read("a.txt").as_str(), home.read("b.txt").as_str()), ("one\n", "one\n"));
+}

@@ -340,12 +340,65 @@ fn no_rule_gives_what_the_run_may_not_do() {
         home.run(&[&["call"], &call[..], &["--json"]].concat()).code
     };
     assert_eq!(ran(allow, "", "src/a.txt"), 0, "the workspace is the right to use it");
-    assert_eq!(ran(&rights(r#""fs:write:src""#), "", "src/a.txt"), 0);
-    assert_eq!(ran(&rights(r#""fs:write:src""#), "", "b.txt"), 6);
+    let src = rights(r#""fs:read:.", "fs:write:src""#);
+    assert_eq!((ran(&src, "", "src/a.txt"), ran(&src, "", "b.txt")), (0, 6));
+    assert_eq!(ran(&src, "", "./src/a.txt"), 0, "another spelling of the same path");
+    assert_eq!(ran(&rights(r#""fs:write:src""#), "", "src/a.txt"), 6, "a diff is read, too");
     assert_eq!(ran(&rights(""), "", "src/a.txt"), 6, "an empty list is nothing");
-    assert_eq!(ran(&rights(r#""fs:write:.", "!fs:write:src""#), "", "src/a.txt"), 6);
-    let users = "[policy]\nrights = [\"fs:write:src\"]\n";
-    assert_eq!(ran(&rights(r#""fs:write:.""#), users, "b.txt"), 6, "a project only narrows");
-    assert_eq!(ran(&rights(r#""fs:write:.""#), users, "src/a.txt"), 0);
+    let but = rights(r#""fs:read:.", "fs:write:.", "!fs:write:src""#);
+    assert_eq!(ran(&but, "", "src/a.txt"), 6);
+    let all = rights(r#""fs:read:.", "fs:write:.""#);
+    let users = "[policy]\nrights = [\"fs:read:.\", \"fs:write:src\"]\n";
+    assert_eq!(ran(&all, users, "b.txt"), 6, "a project only narrows");
+    assert_eq!(ran(&all, users, "src/a.txt"), 0);
     assert_eq!(ran(&rights(r#""fs:write:*""#), "", "src/a.txt"), 2, "what is no right is refused");
+    let home = Home::new();
+    home.write("tooltape.toml", &rights(r#""fs:read:.", "fs:fly:x""#));
+    assert_eq!(home.run(&["policy", "check"]).code, 2);
+    home.write("tooltape.toml", "[policy]\nrights = [\"fs:read:.\", \"!fs:read:keys\"]\n");
+    home.write("keys/a", "k").write("@types/a", "t");
+    for (call, code) in [
+        (&["call", "list_dir"][..], 6),
+        (&["call", "list_dir", "path=."], 6),
+        (&["call", "list_dir", "path=./keys"], 6),
+        (&["call", "read_file", "path=@types/a"], 0),
+    ] {
+        assert_eq!(home.run(call).code, code, "{call:?}");
+    }
+}
+
+#[test]
+fn a_users_default_is_a_floor_under_what_a_project_allows() {
+    let project = "[[policy.rules]]\ntool = \"edit_file\"\nverdict = \"allow\"\n";
+    let with = |user: &str| {
+        let home = Home::new();
+        home.write(home.user_config(), user);
+        let edit = edit("a");
+        decides(&home, project, &edit.each_ref().map(String::as_str)).0
+    };
+    assert_eq!(with(""), "allow", "where the user says nothing, the project decides");
+    assert_eq!(with("[policy]\ndefault = \"allow\"\n"), "allow");
+    assert_eq!(with("[policy]\ndefault = \"ask\"\n"), "ask");
+    assert_eq!(with("[policy]\ndefault = \"deny\"\n"), "deny");
+}
+
+#[test]
+fn explain_shows_who_gives_and_who_withholds_each_right() {
+    let home = Home::new();
+    home.write(home.user_config(), "[policy]\nrights = [\"fs:read:.\", \"fs:write:.\"]\n");
+    home.write("tooltape.toml", "[policy]\nrights = [\"fs:read:.\", \"fs:write:src\"]\n");
+    let edit = edit("b.txt");
+    let call: Vec<&str> = edit.iter().map(String::as_str).collect();
+    let explained = home.run(&[&["policy", "explain"], &call[..], &["--json"]].concat());
+    assert_eq!(explained.code, 0, "{}", explained.transcript());
+    let shown = explained.json();
+    assert_eq!((&shown["verdict"], &shown["rule"]), (&json!("deny"), &json!("rights")));
+    let said: Vec<_> = shown["rights"].as_array().unwrap().iter().collect();
+    let of = |at: usize| (said[at]["right"].as_str().unwrap(), &said[at]["covered"]);
+    assert_eq!(said.len(), 4, "two rights, and two who have a say: {said:?}");
+    assert_eq!((of(0), of(1)), (("fs:read:b.txt", &json!(true)), ("fs:read:b.txt", &json!(true))));
+    assert_eq!((of(2).1, of(3).1), (&json!(true), &json!(false)));
+    assert_eq!(said[3]["source"], "tooltape.toml:2");
+    let text = home.run(&[&["policy", "explain"], &call[..]].concat());
+    assert!(text.stdout.contains("→ needs fs:write:b.txt, tooltape.toml:2"), "{}", text.stdout);
 }

@@ -53,6 +53,11 @@ impl Terminal {
         Showed { code, text: String::from_utf8(self.text).unwrap() }
     }
 
+    /// Presses these keys.
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.screen.write_all(keys.as_bytes()).unwrap();
+    }
+
     /// Ends the command at once, with no time for anything.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

@@ -57,7 +57,7 @@ fn tools_are_listed_with_all_that_they_declare() {
     assert_eq!(tools[0]["id"], "echo@1.0.0");
     assert_eq!(tools[1]["effects"]["access"], "pure");
     assert_eq!(tools[1]["effects"]["determinism"], "deterministic");
-    assert_eq!(tools[5]["capabilities"], json!(["fs:write:{path}"]));
+    assert_eq!(tools[5]["capabilities"], json!(["fs:read:{path}", "fs:write:{path}"]));
     assert!(tools[5]["needs"].as_array().unwrap().contains(&json!("Workspace")));
 }
 

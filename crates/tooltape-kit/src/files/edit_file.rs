@@ -96,7 +96,7 @@ pub(super) struct Edited {
     reach = Local,
     process = false,
     spend = false,
-    needs("fs:write:{path}"),
+    needs("fs:read:{path}", "fs:write:{path}"),
     touches = path_of,
     output = Edited,
     wall_ms = 60_000,

@@ -28,7 +28,7 @@ fn every_tool_declares_what_it_does_and_no_more() {
         read_file@0.1.0: read counted non_deterministic filesystem local idempotent
             counting; fs:read:{path}; [`Workspace`]
         edit_file@0.1.0: write counted non_deterministic filesystem local once
-            counting; fs:write:{path}; [`Workspace`, `Random`]
+            counting; fs:read:{path} fs:write:{path}; [`Workspace`, `Random`]
     "#]]
     .assert_eq(&specs.concat());
 }

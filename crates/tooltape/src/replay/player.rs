@@ -161,7 +161,8 @@ impl<'r> Player<'r> {
                 }
             },
             Event::RunEnded { status, stop, .. } => (self.end_run(status, stop), Stage::Model),
-            Event::RunResumed { .. } => {
+            Event::RunResumed { rights, .. } => {
+                rights.iter().for_each(|rights| self.run.hold_again(rights));
                 self.resume();
                 (None, Stage::Run)
             }

@@ -1,6 +1,6 @@
 //! Why a text is not a right.
 
-use super::{RIGHT_BYTES_MAX, RIGHTS_MAX};
+use super::RIGHT_BYTES_MAX;
 
 /// Why a text is not a right. What cannot be read grants nothing.
 ///
@@ -147,9 +147,12 @@ impl ScopeError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RightsError {
-    /// There are more than [`RIGHTS_MAX`].
-    #[error("there are more than {RIGHTS_MAX} rights")]
-    TooMany,
+    /// There are more than may be read.
+    #[error("there are more than {most} rights")]
+    TooMany {
+        /// How many may be read.
+        most: usize,
+    },
     /// One of them is not a right.
     #[error("right {number}: {source}")]
     Right {

@@ -12,6 +12,9 @@ use super::{Right, RightsError};
 /// The most rights that are read as one set, denied ones included.
 pub const RIGHTS_MAX: usize = 256;
 
+/// The most rights of a list that is read back: two sets that meet can have so many.
+pub const RIGHTS_LISTED_MAX: usize = RIGHTS_MAX * RIGHTS_MAX;
+
 /// What may be done, and what of it may not: a set of rights that only narrows.
 ///
 /// Empty is nothing. What is denied is denied whatever allows it, and so is all that it is a part
@@ -121,11 +124,14 @@ impl Rights {
         self.allowed.iter().map(Right::to_string).chain(denied)
     }
 
-    fn read<'a>(texts: impl Iterator<Item = Cow<'a, str>>) -> Result<Rights, RightsError> {
+    fn read<'a>(
+        texts: impl Iterator<Item = Cow<'a, str>>,
+        most: usize,
+    ) -> Result<Rights, RightsError> {
         let (mut allowed, mut denied) = (Vec::new(), Vec::new());
         for (index, text) in texts.enumerate() {
-            if index == RIGHTS_MAX {
-                return Err(RightsError::TooMany);
+            if index == most {
+                return Err(RightsError::TooMany { most });
             }
             let (rights, text) = match text.strip_prefix('!') {
                 Some(text) => (&mut denied, text),
@@ -169,7 +175,7 @@ impl FromStr for Rights {
         // Not `lines`, which would also swallow carriage returns.
         match text {
             "" => Ok(Rights::none()),
-            text => Rights::read(text.split('\n').map(Cow::Borrowed)),
+            text => Rights::read(text.split('\n').map(Cow::Borrowed), RIGHTS_MAX),
         }
     }
 }
@@ -198,13 +204,13 @@ impl<'de> Visitor<'de> for List {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Rights, A::Error> {
         let mut texts = Vec::new();
         // One more than may be is enough to refuse them.
-        while texts.len() <= RIGHTS_MAX {
+        while texts.len() <= RIGHTS_LISTED_MAX {
             match list.next_element::<Cow<'de, str>>()? {
                 Some(text) => texts.push(text),
                 None => break,
             }
         }
-        Rights::read(texts.into_iter()).map_err(A::Error::custom)
+        Rights::read(texts.into_iter(), RIGHTS_LISTED_MAX).map_err(A::Error::custom)
     }
 }
 

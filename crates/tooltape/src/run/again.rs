@@ -1,6 +1,6 @@
 //! The stages of a call's path one by one, for whoever goes along a path that is recorded.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::id::CallNo;
 use crate::perform::{Attempt, Passage, Span};
 use crate::policy::{Permit, Verdict};
 use crate::reply::{Finished, Normal, Reply, render};
-use crate::right::Rights;
+use crate::right::{Holding, Rights};
 use crate::spec::Spec;
 use crate::sync::OnceLock;
 use crate::tape::MemoryTape;
@@ -64,6 +64,12 @@ impl Run {
         let exceeded = refused.map(|bound| Exceeded { bound, limit, used, executed });
         let step = self.resolve_as(no, offer, proposal, |_| exceeded);
         step.into_resolved()
+    }
+
+    /// From here on the run may do this.
+    pub(crate) fn hold_again(&self, rights: &Rights) {
+        let holding = Some(Holding::new("run", rights.clone()));
+        *self.holding.lock().unwrap_or_else(PoisonError::into_inner) = holding;
     }
 
     /// Judges a call by what the run may do, and its policy.

@@ -54,7 +54,7 @@ impl Run {
                 asked
             }
         };
-        if attempt.is_none() && self.is_standing(&pending) {
+        if attempt.is_none() && self.is_standing(&pending, now_us) {
             trail.unwritten.push(answered(&question, &Answer::Run));
             return pending.answer(Answer::Run);
         }
@@ -84,7 +84,8 @@ impl Run {
         };
         if answer == Answer::Run {
             let definition = facts.definition();
-            let standing = Standing { definition, rule: question.rule.clone(), policy };
+            let (rule, until_us) = (question.rule.clone(), question.until_us);
+            let standing = Standing { definition, rule, policy, until_us };
             self.standing.lock().unwrap_or_else(PoisonError::into_inner).push(standing);
         }
         trail.unwritten.push(answered(&question, &answer));
@@ -92,13 +93,13 @@ impl Run {
     }
 
     /// Whether somebody approved what this rule asks about this tool for the whole run.
-    fn is_standing(&self, pending: &Pending) -> bool {
+    fn is_standing(&self, pending: &Pending, now_us: u64) -> bool {
         let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
-        let definition = Some(pending.call().definition());
-        let policy = self.live().policy;
+        let this = (Some(pending.call().definition()), pending.rule(), self.live().policy);
         standing
             .iter()
-            .any(|it| (it.definition, &*it.rule, it.policy) == (definition, pending.rule(), policy))
+            .filter(|it| now_us < it.until_us)
+            .any(|it| (it.definition, &*it.rule, it.policy) == this)
     }
 
     /// Waits for an answer; there is none where the call is cancelled meanwhile.

@@ -81,6 +81,7 @@ impl LiveRun {
             grants: inherited,
             past: None,
             rights: None,
+            narrowed: Vec::new(),
             holding: Some(holding.clone()),
             ..Setup::clone(setup)
         };
@@ -114,13 +115,14 @@ impl LiveRun {
 }
 
 /// What a run may do: never more than its parent.
-fn hold(setup: &Setup) -> Holding {
-    match (&setup.holding, &setup.rights) {
+pub(super) fn hold(setup: &Setup) -> Holding {
+    let held = match (&setup.holding, &setup.rights) {
         (None, None) => Holding::new("run", setup.grants.confer()),
         (None, Some(rights)) => Holding::new("run", rights.clone()),
         (Some(parent), None) => parent.clone(),
         (Some(parent), Some(rights)) => parent.attenuate("nested run", rights),
-    }
+    };
+    setup.narrowed.iter().fold(held, |held, rights| held.attenuate("workspace", rights))
 }
 
 /// What a run begins with on its tape.

@@ -10,7 +10,6 @@ use super::path::{Parked, Step};
 use super::trail::Trail;
 use super::{Run, RunError, Scope, cancelled};
 use crate::batch::Order;
-use crate::fault::Executed;
 use crate::id::CallNo;
 use crate::reply::Reply;
 use crate::tape::Event;
@@ -108,16 +107,17 @@ impl Run {
     }
 
     /// Settles a call that waited for an answer, since its batch is over.
-    pub(super) async fn withdraw(&self, Parked(facts): Parked, scope: &Scope<'_>) -> Reply {
+    pub(super) async fn withdraw(&self, parked: Parked, scope: &Scope<'_>) -> Reply {
+        let Parked { facts, executed } = parked;
         let mut trail = Trail::new(self, scope, false);
         trail.unwritten.known();
-        let fault = Err(cancelled(Executed::NotExecuted).into());
+        let fault = Err(cancelled(executed).into());
         self.conclude(facts, fault, &mut trail).await
     }
 
     /// Puts on the tape that the run waits for answers. Whoever answers may be somebody else.
     pub(super) async fn pause(&self, parked: &[Parked], replies: Vec<Reply>) -> RunError {
-        let mut calls: Vec<CallNo> = parked.iter().map(|Parked(facts)| facts.call).collect();
+        let mut calls: Vec<CallNo> = parked.iter().map(|parked| parked.facts.call).collect();
         calls.sort_unstable();
         let names: Vec<String> = calls.iter().map(ToString::to_string).collect();
         let why = format!("somebody must answer whether call {} may run", names.join(", "));

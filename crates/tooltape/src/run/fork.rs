@@ -1,14 +1,17 @@
 //! Starts a run that shares the beginning of another, and goes its own way from there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::Run;
+use super::begin::hold;
 use super::past::{Begun, Opening, Past};
 use super::resume::ResumeError;
 use crate::grant::Random;
 use crate::id::{CallNo, RunId};
+use crate::policy;
 use crate::tape::{
     Append, Event, ForkPoint, ProposalEvent, Record, TapeError, TurnEvent, all_records,
 };
@@ -63,12 +66,18 @@ impl Run {
         Random::system().fill(&mut entropy);
         let run = self.setup.id.unwrap_or_else(|| RunId::new(at_us / 1_000, entropy));
         rebind(&mut events, run);
+        if let Some(Event::RunStarted { policy, rights, .. }) = events.first_mut() {
+            *policy = Some(Box::new(policy::version(&*self.setup.policy)));
+            *rights = Some(Arc::new(hold(&self.setup).rights().clone()));
+        }
         let places = (0..).zip(&events);
         let shared = places.map(|(seq, event)| Record::new(run, seq, at_us, event.clone()));
         let mut past = Past::of(&shared.collect::<Vec<_>>())?;
         past.calls = past.calls.max(open.keys().next_back().map_or(0, |call| call.0));
         past.open = open;
         past.ended = None;
+        // What somebody approved for the other run is not approved for this one.
+        past.standing.clear();
         let ack = self.setup.tape.append(Append::new(run, 0, at_us, &mut events));
         ack.durable().await?;
         self.setup.id = Some(run);

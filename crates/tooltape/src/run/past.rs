@@ -89,6 +89,8 @@ pub(super) struct Standing {
     pub(super) definition: Option<Hash>,
     pub(super) rule: Cow<'static, str>,
     pub(super) policy: Hash,
+    /// When it is approved no more.
+    pub(super) until_us: u64,
 }
 
 /// A question about a call, and what somebody said.
@@ -203,18 +205,18 @@ impl Past {
                 let question = Question::clone(question);
                 self.begun(question.call).questions.push(Questioned { question, answer: None });
             }
-            Event::Answered { call, approval, yes, holds, told, .. } => {
+            Event::Answered { call, question, approval, yes, holds, told, .. } => {
                 let told = || told.clone().unwrap_or_default();
                 let begun = self.begun(*call);
                 let definition = begun.definition;
+                let is_this =
+                    |asked: &Question| (asked.question, asked.approval) == (*question, *approval);
                 let asked = begun.questions.last_mut();
-                let Some(asked) = asked.filter(|it| it.question.approval == *approval) else {
-                    return;
-                };
+                let Some(asked) = asked.filter(|it| is_this(&it.question)) else { return };
                 asked.answer = Some(yes.then_some(()).ok_or_else(told));
-                let Question { rule, policy, .. } = asked.question.clone();
+                let Question { rule, policy, until_us, .. } = asked.question.clone();
                 if *yes && *holds == "run" {
-                    self.standing.push(Standing { definition, rule, policy });
+                    self.standing.push(Standing { definition, rule, policy, until_us });
                 }
             }
             Event::Started { call, attempt, .. } => {

@@ -1,6 +1,6 @@
 //! The path of a call: each stage takes what the one before it made, and there is one exit.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::trail::{Trail, Unwritten};
 use super::{Run, Scope, cancelled};
@@ -31,7 +31,11 @@ pub(super) struct Ready {
 }
 
 /// A call that stays open until somebody answers.
-pub(super) struct Parked(pub(super) Arc<Facts>);
+pub(super) struct Parked {
+    pub(super) facts: Arc<Facts>,
+    /// What is known of it, should nobody answer.
+    pub(super) executed: Executed,
+}
 
 struct Unresolved {
     facts: Arc<Facts>,
@@ -291,7 +295,7 @@ impl Run {
         };
         match trail.is_parked {
             false => Ok(self.conclude(facts, performed, &mut trail).await),
-            true => Err(Parked(facts)),
+            true => Err(Parked { facts, executed: Executed::NotExecuted }),
         }
     }
 
@@ -414,10 +418,12 @@ impl Run {
     /// The denial of a call that needs what the run does not hold.
     fn withheld(&self, call: &Call, requires: &[Requirement]) -> Option<Verdict> {
         let now_us = self.setup.clock.unix_us();
+        let holding = &*self.holding.lock().unwrap_or_else(PoisonError::into_inner);
+        let holding = holding.as_ref().unwrap_or(&self.live().holding);
         requires.iter().find_map(|required| match required.of(call.args()) {
             Err(err) => Some(Verdict::deny("rights", format!("nobody holds this right: {err}"))),
             Ok(right) => {
-                let refusal = self.live().holding.check(&right, now_us).err()?;
+                let refusal = holding.check(&right, now_us).err()?;
                 Some(Verdict::deny("rights", refusal.to_string()))
             }
         })

@@ -123,7 +123,7 @@ pub async fn answer_question(
         return Err(AnswerError::Answered);
     } else if is_replaced {
         return Err(AnswerError::Replaced);
-    } else if now_us >= open.question.until_us {
+    } else if now_us >= open.question.until_us && !matches!(answer, Answer::Deny(_)) {
         return Err(AnswerError::Expired);
     }
     let mut events = vec![answered(&open.question, &answer)];

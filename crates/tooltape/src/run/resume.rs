@@ -67,8 +67,9 @@ impl Run {
         let past = Past::of(&records)?;
         let in_doubt = past.in_doubt();
         let resumed = self.having_done(past)?;
-        let policy = Some(resumed.live().policy);
-        resumed.record_last(Event::RunResumed { in_doubt, policy }).await?;
+        let (policy, rights) = (resumed.live().policy, resumed.live().holding.rights().clone());
+        let (policy, rights) = (Some(policy), Some(Arc::new(rights)));
+        resumed.record_last(Event::RunResumed { in_doubt, policy, rights }).await?;
         Ok(resumed)
     }
 
@@ -147,9 +148,10 @@ impl Run {
             .keys()
             .filter_map(|call| Some((*call, self.settled_before(*call)?)))
             .collect();
-        let mut counted = replies.len() as u64;
+        let mut counted = replies.values().filter(|reply| used_a_slot(reply)).count() as u64;
         replies.values().for_each(|reply| self.mind(reply, &scope));
         let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
+        counted += open.len() as u64;
         let mut running: FuturesUnordered<_> = open
             .into_iter()
             .map(|(call, begun)| {
@@ -239,7 +241,13 @@ impl Run {
         };
         match trail.is_parked {
             false => Ok(self.conclude(facts, performed, &mut trail).await),
-            true => Err(Parked(facts)),
+            true => {
+                let executed = match begun.is_in_doubt() {
+                    true => Executed::Unknown,
+                    false => Executed::NotExecuted,
+                };
+                Err(Parked { facts, executed })
+            }
         }
     }
 
@@ -362,8 +370,14 @@ impl Run {
         begun: &Begun,
         trail: &mut Trail<'_>,
     ) -> Result<Permit, Halted> {
+        let said = begun.questions.iter().rev().find(|it| it.question.attempt.is_none());
+        let no = said.and_then(|it| it.answer.as_ref()?.as_ref().err());
         match self.judge(call, trail) {
-            Judged::Permitted(permit) => Ok(permit),
+            // A no stands, though a rule would allow it by now.
+            Judged::Permitted(permit) => match no {
+                None => Ok(permit),
+                Some(told) => Err(permit.withdrawn(told.clone()).into()),
+            },
             Judged::Refused(refused) => Err(refused.into()),
             Judged::Pending(pending) => self.ask(pending, trail, None, &begun.questions).await,
         }
@@ -399,6 +413,16 @@ enum Known {
     MayRepeat,
     /// They may have done something that may be done once.
     Nothing,
+}
+
+/// Whether a call counted towards the calls of its batch: what is malformed or beyond a limit does
+/// not.
+fn used_a_slot(reply: &Reply) -> bool {
+    reply.fault.as_ref().is_none_or(|fault| match (fault.kind, fault.bound) {
+        (FaultKind::Repair, _) => false,
+        (_, Some(bound)) => bound.is_time(),
+        (_, None) => true,
+    })
 }
 
 /// The fault of a call that is not tried again, though nobody knows what it did.

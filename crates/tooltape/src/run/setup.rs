@@ -33,6 +33,8 @@ pub(super) struct Setup {
     pub(super) grants: GrantMap,
     /// What the run may do, where the host says so.
     pub(super) rights: Option<Rights>,
+    /// What it may do no more than, whoever says more.
+    pub(super) narrowed: Vec<Rights>,
     /// What its parent holds, where it has one.
     pub(super) holding: Option<Holding>,
     pub(super) policy: Arc<dyn Policy>,
@@ -80,6 +82,7 @@ impl Setup {
             toolbox: Arc::new(Mutex::new(toolbox.clone())),
             grants: GrantMap::default(),
             rights: None,
+            narrowed: Vec::new(),
             holding: None,
             policy: Arc::new(Rules::allow_reads()),
             approver: None,
@@ -131,6 +134,13 @@ impl Run {
     #[must_use]
     pub fn rights(mut self, rights: Rights) -> Run {
         self.setup.rights = Some(rights);
+        self
+    }
+
+    /// Lets the run do no more than this, whatever its grants confer and its rights are.
+    #[must_use]
+    pub fn narrowed(mut self, rights: Rights) -> Run {
+        self.setup.narrowed.push(rights);
         self
     }
 

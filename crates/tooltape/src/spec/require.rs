@@ -3,38 +3,46 @@
 use serde_json::Value;
 
 use crate::canon::Canon;
-use crate::right::{Right, RightError};
+use crate::right::{FileScope, Right, RightError};
 
 /// One capability that a tool declares: a right, or one with arguments in it.
 ///
 /// In `fs:write:{path}`, `{path}` stands for the top-level argument `path`, so that a call needs no
-/// more than what it is about. What cannot be filled in needs the whole: for files all of them, and
-/// for all else there is no such right.
+/// more than what it is about. Where that is no text, or no path, the call needs all files below
+/// the same root; elsewhere there is no such right.
 #[derive(Clone, Debug)]
 pub(crate) enum Requirement {
     Fixed(Right),
-    Filled(Template),
+    Files(Files),
+    Filled(Box<str>),
     /// Nobody holds what is no right.
     Never(RightError),
 }
 
-/// A right with arguments in it.
+/// The right to files whose path has arguments in it.
 #[derive(Clone, Debug)]
-pub(crate) struct Template {
-    text: Box<str>,
-    /// What is needed where an argument is missing or is no scope.
-    whole: Option<Right>,
+pub(crate) struct Files {
+    path: Box<str>,
+    /// The right to all files below the root.
+    whole: Right,
 }
 
 impl Requirement {
     pub(crate) fn read(text: &str) -> Requirement {
-        match text.contains('{') {
-            false => text.parse().map_or_else(Requirement::Never, Requirement::Fixed),
-            true => {
-                let whole = ["fs:read:", "fs:write:"].iter().find(|it| text.starts_with(**it));
-                let whole = whole.and_then(|domain| format!("{domain}.").parse().ok());
-                Requirement::Filled(Template { text: text.into(), whole })
-            }
+        if !text.contains('{') {
+            return text.parse().map_or_else(Requirement::Never, Requirement::Fixed);
+        }
+        let files = ["fs:read:", "fs:write:"];
+        let files = files.iter().find_map(|domain| Some((domain, text.strip_prefix(domain)?)));
+        let Some((domain, scope)) = files else { return Requirement::Filled(text.into()) };
+        // The root is the tool's, whatever the model writes.
+        let root = match scope.split_once('/') {
+            Some((root, _)) if root.starts_with('@') => &scope[..=root.len()],
+            Some(_) | None => "",
+        };
+        match format!("{domain}{root}.").parse() {
+            Ok(whole) => Requirement::Files(Files { path: scope[root.len()..].into(), whole }),
+            Err(err) => Requirement::Never(err),
         }
     }
 
@@ -43,23 +51,44 @@ impl Requirement {
         match self {
             Requirement::Fixed(right) => Ok(right.clone()),
             Requirement::Never(err) => Err(err.clone()),
-            Requirement::Filled(template) => template.fill(&args.to_value()),
+            Requirement::Files(files) => Ok(files.of(&args.to_value())),
+            Requirement::Filled(text) => match fill(text, &args.to_value()) {
+                Some(filled) => filled.parse(),
+                None => Err(RightError::Form { right: text.to_string() }),
+            },
         }
     }
 }
 
-impl Template {
-    fn fill(&self, args: &Value) -> Result<Right, RightError> {
-        let mut filled = String::new();
-        let mut rest = &*self.text;
-        while let Some((before, behind)) = rest.split_once('{') {
-            let (name, after) = behind.split_once('}').unwrap_or((behind, ""));
-            filled.push_str(before);
-            // What is not there leaves a text that is no right.
-            filled.push_str(args.get(name).and_then(Value::as_str).unwrap_or("{"));
-            rest = after;
+impl Files {
+    fn of(&self, args: &Value) -> Right {
+        let path = fill(&self.path, args).filter(|path| !path.starts_with('/'));
+        // `./a` and `a//b` are spellings of `a` and `a/b`.
+        let parts = |path: String| {
+            let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+            let plain: Vec<&str> = parts.collect();
+            if plain.is_empty() { ".".to_owned() } else { plain.join("/") }
+        };
+        let Some(Ok(path)) = path.map(parts).map(|path| path.parse()) else {
+            return self.whole.clone();
+        };
+        match &self.whole {
+            Right::FsRead(scope) => Right::FsRead(FileScope { root: scope.root.clone(), path }),
+            Right::FsWrite(scope) => Right::FsWrite(FileScope { root: scope.root.clone(), path }),
+            other => other.clone(),
         }
-        filled.push_str(rest);
-        filled.parse().or_else(|err| self.whole.clone().ok_or(err))
     }
+}
+
+/// The text with arguments in their places; nothing, where one of them is no text.
+fn fill(text: &str, args: &Value) -> Option<String> {
+    let (mut filled, mut rest) = (String::new(), text);
+    while let Some((before, behind)) = rest.split_once('{') {
+        let (name, after) = behind.split_once('}')?;
+        filled.push_str(before);
+        filled.push_str(args.get(name)?.as_str()?);
+        rest = after;
+    }
+    filled.push_str(rest);
+    Some(filled)
 }

@@ -57,6 +57,9 @@ pub enum Event {
         /// The version of the policy that it goes on with.
         #[serde(skip_serializing_if = "Option::is_none")]
         policy: Option<Hash>,
+        /// What it may do from here on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rights: Option<Arc<Rights>>,
     },
     /// The run waits for somebody, perhaps beyond the life of its process.
     #[serde(rename = "run.paused")]

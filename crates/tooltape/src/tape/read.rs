@@ -87,6 +87,7 @@ struct Plain {
     approval: Option<Hash>,
     holds: Option<String>,
     policy: Option<Hash>,
+    rights: Option<Arc<Rights>>,
     told: Option<String>,
     attempt: Option<u32>,
     clock_us: Option<u64>,
@@ -235,7 +236,7 @@ fn told(kind: &str, it: Plain) -> Result<Event, Unlike> {
     Ok(match kind {
         "run.resumed" => {
             let in_doubt = it.in_doubt.ok_or_else(|| lacks("in_doubt"))?;
-            Event::RunResumed { in_doubt, policy: it.policy }
+            Event::RunResumed { in_doubt, policy: it.policy, rights: it.rights }
         }
         "run.paused" => Event::RunPaused { why: it.why.ok_or_else(|| lacks("why"))? },
         "model.asked" => Event::Asked { text: it.text.ok_or_else(|| lacks("text"))? },

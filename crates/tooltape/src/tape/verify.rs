@@ -1,5 +1,6 @@
 //! Checking a tape: its chain, its order, its hashes, and what it refers to.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{Event, Head, Key, Line, Record, TapeError};
+use crate::approve::Question;
 use crate::call::Facts;
 use crate::canon::{Domain, Hash};
 use crate::fault::{CLIPPED, Executed, FaultKind};
@@ -115,6 +117,8 @@ struct Reel {
     answered: BTreeSet<(CallNo, u32)>,
     /// Whether it ended, and nothing has gone on since.
     ended: bool,
+    /// The version of the policy that it goes on with.
+    policy: Option<Hash>,
 }
 
 /// How far a call has come.
@@ -125,19 +129,32 @@ struct Progress {
     /// Whether the last judgement lets it start, if somebody's yes is not needed or was given.
     judged: bool,
     asked: bool,
-    yes: bool,
-    /// The call, as it was judged last.
-    facts: Option<Arc<Facts>>,
-    /// The last question, and what a yes to it is good for.
-    question: Option<(u32, Hash)>,
+    /// Whether it was judged since it started last.
+    fresh: bool,
+    /// The call as it was judged last, and by which rule.
+    facts: Option<(Arc<Facts>, Cow<'static, str>)>,
+    /// The last question.
+    question: Option<Box<Question>>,
+    /// The last question that was answered with yes.
+    yes: Option<Box<Question>>,
+    /// The attempt after which somebody said that another is to be made.
+    again: Option<u32>,
     attempts: u32,
     settled: bool,
 }
 
 impl Progress {
-    /// Whether it may start.
-    fn may_start(&self) -> bool {
-        self.judged && (!self.asked || self.yes)
+    /// Whether it may start: nobody had to be asked, or somebody said yes to just this.
+    fn may_start(&self, record: &Record, policy: Option<Hash>) -> bool {
+        let approved = || {
+            let (Some(yes), Some((facts, rule))) = (&self.yes, &self.facts) else { return false };
+            let in_time = !self.fresh || record.at_us < yes.until_us;
+            in_time
+                && yes.rule == *rule
+                && policy.is_none_or(|policy| yes.policy == policy)
+                && yes.approval == yes.approval_of(record.run, facts)
+        };
+        self.judged && (!self.asked || self.again == Some(self.attempts) || approved())
     }
 
     /// Whether a question is about the call as it was judged, and an answer to the last question.
@@ -145,16 +162,19 @@ impl Progress {
         let call = record.event.call().unwrap_or(CallNo(0));
         match &record.event {
             Event::CallAsked(question) => {
-                let follows = self.question.map_or(1, |(no, _)| no + 1) == question.question;
-                let of = |facts: &Arc<Facts>| question.approval_of(record.run, facts);
-                let binds = self.facts.as_ref().is_some_and(|it| of(it) == question.approval);
-                match (follows && binds) || erased {
+                let last = self.question.as_ref().map_or(0, |last| last.question);
+                let binds = self.facts.as_ref().is_some_and(|(facts, _)| {
+                    question.approval_of(record.run, facts) == question.approval
+                });
+                let is_due = self.asked || question.attempt.is_some();
+                match (question.question == last + 1 && binds && is_due) || erased {
                     true => Ok(()),
                     false => Err(format!("a question about another call than {call} as judged")),
                 }
             }
             Event::Answered { question, approval, .. } => {
-                match self.question == Some((*question, *approval)) || erased {
+                let last = self.question.as_ref().map(|it| (it.question, it.approval));
+                match last == Some((*question, *approval)) || erased {
                     true => Ok(()),
                     false => Err(format!("an answer about call {call} to what nobody asked")),
                 }
@@ -166,15 +186,16 @@ impl Progress {
     /// Takes in what is no key of the run.
     fn take(&mut self, event: &Event) {
         match event {
-            Event::Judged { facts, verdict, .. } => {
+            Event::Judged { facts, verdict, rule } => {
                 (self.judged, self.asked) = (*verdict != "deny", *verdict == "ask");
-                self.facts = Some(facts.clone());
+                (self.facts, self.fresh) = (Some((facts.clone(), rule.clone())), true);
             }
-            Event::CallAsked(question) => {
-                self.question = Some((question.question, question.approval));
-                self.yes &= question.attempt.is_some();
+            Event::CallAsked(question) => self.question = Some(question.clone()),
+            Event::Answered { yes, attempt: None, .. } => {
+                self.yes = self.question.clone().filter(|_| *yes);
             }
-            Event::Answered { yes, attempt: None, .. } => self.yes = *yes,
+            Event::Answered { yes, attempt, .. } => self.again = attempt.filter(|_| *yes),
+            Event::Started { .. } => (self.fresh, self.again) = (false, None),
             _ => {}
         }
     }
@@ -191,6 +212,7 @@ impl Verify {
             calls: BTreeMap::new(),
             answered: BTreeSet::new(),
             ended: false,
+            policy: None,
         });
         let seq = reel.head.len;
         match reel.take(line, &mut self.verified, &mut self.definitions) {
@@ -311,6 +333,12 @@ impl Reel {
             return Err("a run begins with `run.started`, once".to_owned());
         }
         self.goes_on(event)?;
+        if let Event::RunStarted { policy, .. } = event {
+            self.policy = policy.as_deref().copied();
+        }
+        if let Event::RunResumed { policy, .. } = event {
+            self.policy = *policy;
+        }
         let Some(no) = event.call() else { return Ok(()) };
         if let Event::Proposed(facts) = event {
             let raw_hash = raw_hash(&facts.arguments);
@@ -328,7 +356,7 @@ impl Reel {
         match event.key() {
             Some(key @ Key::Started(_, attempt)) => {
                 let follows = attempt == call.attempts + 1 || self.erased;
-                let judged = call.may_start() || self.erased;
+                let judged = call.may_start(record, self.policy) || self.erased;
                 if !judged || call.settled || !follows {
                     return Err(format!("`{key}` out of turn"));
                 }
@@ -345,7 +373,7 @@ impl Reel {
                     if reply.executed == Executed::Executed && call.attempts == 0 {
                         return Err(format!("call {no} was executed and never started"));
                     }
-                    let judged = call.facts.as_ref().map(|facts| facts.args_hash);
+                    let judged = call.facts.as_ref().map(|(facts, _)| facts.args_hash);
                     let args_hash = judged.or(call.raw_hash.filter(|_| is_refused(reply)));
                     if args_hash.is_some_and(|hash| hash != reply.args_hash) {
                         return Err(format!("call {no} settles with other arguments"));

@@ -10,6 +10,7 @@ use super::Tool;
 use crate::canon::{Canon, Domain, Hash, Uncanonical};
 use crate::fault::{ToolError, panic_text};
 use crate::id::{Name, NameError, ToolId, VersionError};
+use crate::right::{Right, RightError};
 use crate::schema::{Checker, SchemaError};
 use crate::spec::{
     Access, Bounds, Effects, Footprint, FootprintOf, Requirement, Retry, Spec, Typed,
@@ -102,6 +103,11 @@ impl Registered {
     #[inline]
     pub fn spec(&self) -> &Spec {
         self.tool.spec()
+    }
+
+    /// The rights that a call with these arguments needs, or why nobody holds one of them.
+    pub fn needs_of(&self, args: &Canon) -> Result<Vec<Right>, RightError> {
+        self.requires.iter().map(|required| required.of(args)).collect()
     }
 
     /// What a call needs to be allowed.

@@ -260,3 +260,41 @@ async fn a_batch_that_is_cancelled_answers_what_waited() {
     assert!(open_questions(&tape, run.id()).await.unwrap().is_empty());
     sound(&tape, run.id());
 }
+
+#[tokio::test]
+async fn a_yes_for_the_run_ends_with_its_time() {
+    let stage = Stage::new();
+    let (tape, toolbox) = (MemoryTape::default(), Toolbox::new([stage.write("pay")]).unwrap());
+    let run = asking(&toolbox, &tape);
+    run.batch(vec![call("pay", &json!({ "ms": 0 }))]).await.unwrap_err();
+    say(&tape, run.id(), Answer::Run).await.unwrap();
+    let resumed = asking(&toolbox, &tape).resume(run.id()).await.unwrap();
+    resumed.settle_open().await.unwrap();
+    resumed.batch(vec![call("pay", &json!({ "ms": 1 }))]).await.unwrap();
+    assert_eq!(stage.log().len(), 2);
+    drop(resumed);
+    let late = asking(&toolbox, &tape).clock(at(RunLimits::default().approval));
+    let late = late.resume(run.id()).await.unwrap();
+    let paused = late.batch(vec![call("pay", &json!({ "ms": 1 }))]).await.unwrap_err();
+    assert!(matches!(paused, RunError::Paused { .. }), "{paused}");
+    assert_eq!(stage.log().len(), 2);
+}
+
+#[tokio::test]
+async fn what_a_run_may_do_when_it_is_resumed_is_what_its_replay_judges_by() {
+    let stage = Stage::new();
+    let put = stage.tool(Spec::new("put", "Puts.").needs("fs:write:{path}"));
+    let (tape, toolbox) = (MemoryTape::default(), Toolbox::new([put]).unwrap());
+    let run = asking(&toolbox, &tape).rights("fs:write:.".parse().unwrap());
+    run.batch(vec![call("put", &json!({ "path": "a" }))]).await.unwrap_err();
+    say(&tape, run.id(), Answer::Once).await.unwrap();
+    let narrower = asking(&toolbox, &tape).rights("fs:write:b".parse().unwrap());
+    let resumed = narrower.resume(run.id()).await.unwrap();
+    let replies = resumed.settle_open().await.unwrap();
+    assert_eq!((replies[0].executed, stage.log().len()), (Executed::NotExecuted, 0));
+    sound(&tape, run.id());
+    let rules = Rules::allow_reads().ask_before_writes();
+    let replay = Replay::of_records(tape.records(run.id())).with(&toolbox).policy(rules);
+    let report = replay.check().await.unwrap();
+    assert!(report.divergences.is_empty(), "{report}");
+}

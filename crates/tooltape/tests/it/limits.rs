@@ -176,6 +176,7 @@ fn of_rights() -> Vec<(&'static str, String, &'static str)> {
         RIGHT_PATH_DEPTH_MAX: "components of a path in a right",
         HOST_BYTES_MAX: "bytes of a host in a right",
         WORD_BYTES_MAX: "bytes of a name in a right",
-        RIGHTS_MAX: "rights that are read as one set",
+        RIGHTS_MAX: "rights that are written as one set",
+        RIGHTS_LISTED_MAX: "rights of a list that is read back",
     ]
 }

@@ -56,6 +56,7 @@ mod tape_python;
 mod abandoning;
 mod agents;
 mod approvals;
+mod approvals_forged;
 mod crashes;
 mod forking;
 mod mutations;

@@ -198,13 +198,14 @@ async fn a_run_that_is_taken_up_again_at_once_keeps_its_last_summary() {
     let mut acks = Vec::new();
     for round in 0..20 {
         for no in 1..=8 {
-            let resumed = Event::RunResumed { in_doubt: Vec::new(), policy: None };
+            let resumed = Event::RunResumed { in_doubt: Vec::new(), policy: None, rights: None };
             let mut events = vec![resumed, started(round), ended("failed")];
             acks.push(tape.append(Append::new(run_no(no), round * 3, 7, &mut events)));
         }
     }
     for no in 1..=8 {
-        let mut events = vec![Event::RunResumed { in_doubt: Vec::new(), policy: None }];
+        let mut events =
+            vec![Event::RunResumed { in_doubt: Vec::new(), policy: None, rights: None }];
         acks.push(tape.append(Append::new(run_no(no), 60, 7, &mut events)));
     }
     for ack in acks {
@@ -281,7 +282,7 @@ async fn a_run_from_elsewhere_that_did_not_end_is_not_taken_for_one_that_crashed
         query.status = Some(none);
         assert!(elsewhere.runs(&query).unwrap().is_empty(), "{none}");
     }
-    let resumed = Event::RunResumed { in_doubt: Vec::new(), policy: None };
+    let resumed = Event::RunResumed { in_doubt: Vec::new(), policy: None, rights: None };
     append(&elsewhere, 1, 2, vec![resumed]).await.expect("whoever names it may go on with it");
     assert_eq!(status(1), RunStatus::Running);
     let lines = tape.lines(run_no(1), 0, 10).unwrap();

@@ -89,7 +89,7 @@ fn every_kind_of_event_is_read_as_it_was_written() {
             policy: Some(Box::new(hash)),
             rights: Some(Arc::new("fs:read:src\n!fs:read:src/keys".parse().unwrap())),
         },
-        Event::RunResumed { in_doubt: vec![call], policy: Some(hash) },
+        Event::RunResumed { in_doubt: vec![call], policy: Some(hash), rights: None },
         Event::RunPaused { why: "an answer".into() },
         Event::Asked { text: "a \u{1F600} \"question\"\n".into() },
         Event::Tools { added: None, removed: Some(name("old")) },

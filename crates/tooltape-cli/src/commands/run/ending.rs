@@ -83,6 +83,7 @@ pub(super) fn problem(
     kept: &Kept,
     summary: &Summary,
     waited: &Waited<Answer>,
+    tape: &str,
 ) -> Option<Box<Problem>> {
     if let Some(Err(AgentError::Run(RunError::Tape(err)))) = &waited.done {
         return Some(kept.problem(err).executed(summary.executed).run(summary.id));
@@ -92,12 +93,9 @@ pub(super) fn problem(
         // An answer that is there already beats a late cancel.
         (Some(Ok(_)), _) if *status == "ended" => return None,
         (Some(Ok(_)), _) if *status == "paused" => {
-            let (message, program) = (format!("the run is paused: {stop}"), program());
-            let hint = format!(
-                "`{program} approve ls` lists what it asks; answer with `{program} approve yes ID` \
-                 or `{program} approve no ID`, then `{program} resume`"
-            );
-            let problem = Problem::new(Exit::Unasked, "approval.needed", message).hint(hint);
+            let message = format!("the run is paused: {stop}");
+            let problem = Problem::new(Exit::Unasked, "approval.needed", message);
+            let problem = problem.hint(approve_hint(tape));
             return Some(problem.executed(summary.executed).run(*id));
         }
         (_, Some(Cause::Interrupt)) => {
@@ -129,6 +127,15 @@ pub(super) fn problem(
     let verb = if *status == "cancelled" { "was cancelled" } else { "failed" };
     let message = format!("the run {verb} after {}: {why}", counted(*turns, "turn"));
     Some(Problem::new(exit, code, message).hint(hint).executed(summary.executed).run(*id))
+}
+
+/// How a run that is paused goes on; `tape` is the flag that finds its tape.
+pub(crate) fn approve_hint(tape: &str) -> String {
+    let program = program();
+    format!(
+        "`{program} approve ls{tape}` lists what it asks; answer with `{program} approve yes \
+         ID{tape}` or `{program} approve no ID{tape}`, then `{program} resume{tape}`"
+    )
 }
 
 /// Says how it went, and what to try next; `again` is the command that says yes to what asks.

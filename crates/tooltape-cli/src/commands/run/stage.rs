@@ -101,7 +101,7 @@ impl<'a> Stage<'a> {
             (false, Format::Text, Some(answer)) => context.out.data(answer)?,
             (false, Format::Text, None) => {}
         }
-        match problem(&kept, &summary, &waited) {
+        match problem(&kept, &summary, &waited, &context.tape_flag()) {
             Some(problem) => Err(problem),
             None => {
                 conclude(context.out, &summary, workspace, again, &context.tape_flag());

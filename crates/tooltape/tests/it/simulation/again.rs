@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tooltape::{MemoryTape, Replay};
+use tooltape::{MemoryTape, Replay, Verify};
 
 use super::world::{self, World};
 
@@ -13,6 +13,8 @@ pub(super) async fn check_replayed(tape: &MemoryTape) -> u64 {
     let toolbox = world::toolbox(&world);
     let mut executed = 0;
     for run in tape.runs() {
+        let mut sound = Verify::default();
+        tape.lines(run).unwrap().iter().for_each(|line| sound.line(line).unwrap());
         let replay = Replay::of(tape, run).with(&toolbox).policy(world::judge);
         let report = replay.check().await.expect("the tape can be read");
         assert!(report.is_same(), "{report}");
