@@ -6,11 +6,11 @@ use std::fmt::Display;
 use rusqlite::{Connection, Row, params};
 
 use super::error::Failure;
-use super::insert::{mentioned, signed, tool, unsigned};
+use super::insert::{Tally, mentioned, signed, tool, unsigned};
 use super::read::{self, Reading};
 use super::{RunStatus, SqliteTape};
 use crate::canon::{Canon, Hash};
-use crate::id::{CallNo, RunId};
+use crate::id::RunId;
 use crate::tape::{Damage, Event, Head, Line, Record, TapeError, Verified, Verify};
 
 /// The most flaws that SQLite is asked to name.
@@ -290,7 +290,7 @@ impl RunRow {
             }
             Some(_) | None => {}
         }
-        let status = match (self.erased, told.status, self.imported) {
+        let status = match (self.erased, &*told.tally.status, self.imported) {
             (Some(_), ..) => RunStatus::Erased.as_str(),
             (None, "running" | "paused", 1) if self.status == "imported" => "imported",
             (None, status, _) => status,
@@ -307,9 +307,9 @@ impl RunRow {
         let note = self.note.as_deref().map(|note| canonical(note).unwrap_or(note.to_owned()));
         same("note", note, told.note.clone())?;
         if !is_bare {
-            same("calls", Some(self.calls), Some(signed(told.calls)))?;
-            same("errors", Some(self.errors), Some(signed(told.errors)))?;
-            same("open", Some(self.open), Some(signed(told.open.len() as u64)))?;
+            same("calls", Some(self.calls), Some(signed(told.tally.calls)))?;
+            same("errors", Some(self.errors), Some(signed(told.tally.errors)))?;
+            same("open", Some(self.open), Some(signed(told.tally.open.len() as u64)))?;
         }
         self.check_lists(connection, told)
     }
@@ -341,34 +341,15 @@ impl RunRow {
 }
 
 /// What the records of a run tell of it.
+#[derive(Default)]
 struct Told {
-    status: &'static str,
+    tally: Tally,
     started_us: Option<i64>,
     parent: Option<String>,
     thread: Option<String>,
     note: Option<String>,
-    calls: u64,
-    errors: u64,
-    open: BTreeSet<CallNo>,
     tools: BTreeSet<String>,
     artifacts: BTreeSet<Hash>,
-}
-
-impl Default for Told {
-    fn default() -> Told {
-        Told {
-            status: RunStatus::Running.as_str(),
-            started_us: None,
-            parent: None,
-            thread: None,
-            note: None,
-            calls: 0,
-            errors: 0,
-            open: BTreeSet::new(),
-            tools: BTreeSet::new(),
-            artifacts: BTreeSet::new(),
-        }
-    }
 }
 
 impl Told {
@@ -385,36 +366,15 @@ impl Told {
         self.started_us.get_or_insert(signed(record.at_us));
         self.tools.extend(tool(&record.event).map(str::to_owned));
         self.artifacts.extend(mentioned(line.body()));
+        self.tally.take(&record.event);
         match &record.event {
             Event::RunStarted { parent, thread, note, .. } if is_first => {
                 self.parent = parent.as_ref().map(|parent| parent.run.to_string());
                 self.thread = thread.as_deref().map(str::to_owned);
                 self.note = note.as_ref().and_then(|note| canonical(&note.to_string()));
             }
-            Event::Proposed(_) => self.calls += 1,
-            Event::Started { call, .. } => drop(self.open.insert(*call)),
-            Event::Settled(reply) => {
-                self.errors += u64::from(reply.is_error);
-                self.open.remove(&reply.call);
-                self.artifacts.extend(reply.artifacts.iter().copied());
-            }
-            Event::RunEnded { status, .. } => self.status = status,
-            Event::RunPaused { .. } => self.status = RunStatus::Paused.as_str(),
-            Event::RunResumed { .. } => self.status = RunStatus::Running.as_str(),
-            Event::RunStarted { .. }
-            | Event::Asked { .. }
-            | Event::Turn(_)
-            | Event::Tools { .. }
-            | Event::Judged { .. }
-            | Event::CallAsked(_)
-            | Event::Answered { .. }
-            | Event::Retried { .. }
-            | Event::Abandoned { .. }
-            | Event::Progress { .. }
-            | Event::Emitted { .. }
-            | Event::State { .. }
-            | Event::Stored { .. }
-            | Event::Reconciled { .. } => {}
+            Event::Settled(reply) => self.artifacts.extend(reply.artifacts.iter().copied()),
+            _ => {}
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{OptionalExtension, params};
 
+use super::RunStatus;
 use super::error::{Failure, is_taken};
 use super::lock;
 use super::writer::{Appended, Writer};
@@ -28,14 +29,20 @@ enum Claim {
     Refused(TapeError),
 }
 
+/// What the row of a run sums up of its records.
+pub(super) struct Tally {
+    pub(super) status: String,
+    pub(super) calls: u64,
+    pub(super) errors: u64,
+    /// The calls that started and did not settle.
+    pub(super) open: BTreeSet<CallNo>,
+}
+
 /// A run as the tables have it.
 pub(super) struct Reel {
     no: i64,
     head: Head,
-    status: String,
-    calls: u64,
-    errors: u64,
-    open: BTreeSet<CallNo>,
+    tally: Tally,
     tools: BTreeSet<String>,
     /// Whether it had records before it was taken in hand.
     is_old: bool,
@@ -137,9 +144,9 @@ impl Writer {
         let sql = "UPDATE runs SET status = ?2, calls = ?3, errors = ?4, open = ?5, writer = ?6
                    WHERE no = ?1";
         let writer = (!reel.is_over).then_some(self.identity.no);
-        let open = signed(reel.open.len() as u64);
-        let values =
-            params![reel.no, reel.status, signed(reel.calls), signed(reel.errors), open, writer];
+        let open = signed(reel.tally.open.len() as u64);
+        let Tally { status, calls, errors, .. } = &reel.tally;
+        let values = params![reel.no, status, signed(*calls), signed(*errors), open, writer];
         let done = self.connection.prepare_cached(sql).and_then(|mut it| it.execute(values));
         reel.is_changed = false;
         done.map(drop).map_err(Failure::at(reel.head.len))
@@ -157,7 +164,7 @@ impl Writer {
             return Ok(Err(TapeError::Conflict { expected, found }));
         }
         let keys = if reel.is_old { self.keys(reel.no)? } else { Vec::new() };
-        self.front.claimed(appended.run, appended.claim, keys, &reel.open);
+        self.front.claimed(appended.run, appended.claim, keys, &reel.tally.open);
         Ok(Ok(reel))
     }
 
@@ -202,10 +209,7 @@ impl Writer {
         Ok(Ok(Reel {
             no,
             head,
-            status,
-            calls,
-            errors,
-            open,
+            tally: Tally { status, calls, errors, open },
             tools,
             is_old,
             is_over,
@@ -224,7 +228,7 @@ impl Writer {
         };
         let sql = "INSERT INTO runs (id, status, started_us, parent, thread, note, writer)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        let status = "running".to_owned();
+        let status = RunStatus::Running.as_str();
         let started_us = signed(first.at_us);
         let values =
             params![run.to_string(), status, started_us, parent, thread, note, self.identity.no];
@@ -232,10 +236,7 @@ impl Writer {
         Ok(Reel {
             no: row.map_err(Failure::at(0))?,
             head: Head::empty(),
-            status,
-            calls: 0,
-            errors: 0,
-            open: BTreeSet::new(),
+            tally: Tally::default(),
             tools: BTreeSet::new(),
             is_old: false,
             is_changed: false,
@@ -289,7 +290,7 @@ impl Writer {
         }
         self.refer(reel.no, mentioned(line.body()))?;
         reel.head = Head { len: seq + 1, hash };
-        reel.tell(&record.event);
+        reel.is_changed |= reel.tally.take(&record.event);
         Ok(())
     }
 
@@ -348,14 +349,23 @@ impl Reel {
 
     /// What came from elsewhere and did not end there is not ours to go on with unasked.
     pub(super) fn came_from_elsewhere(&mut self) {
-        if matches!(self.status.as_str(), "running" | "paused") {
-            self.become_status("imported");
+        if matches!(self.tally.status.as_str(), "running" | "paused") {
+            self.tally.become_status("imported");
         }
     }
+}
 
-    /// Takes an event into the summary.
-    fn tell(&mut self, event: &Event) {
-        self.is_changed |= match event {
+impl Default for Tally {
+    fn default() -> Tally {
+        let status = RunStatus::Running.as_str().to_owned();
+        Tally { status, calls: 0, errors: 0, open: BTreeSet::new() }
+    }
+}
+
+impl Tally {
+    /// Takes an event in. Says whether that changed anything.
+    pub(super) fn take(&mut self, event: &Event) -> bool {
+        match event {
             Event::Proposed(_) => {
                 self.calls += 1;
                 true
@@ -382,7 +392,7 @@ impl Reel {
             | Event::State { .. }
             | Event::Stored { .. }
             | Event::Reconciled { .. } => false,
-        };
+        }
     }
 
     fn become_status(&mut self, status: &str) -> bool {
