@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::race::{Effort, Measured, median};
-use crate::{agent, batch, canon, dispatch, replay, schema, tape};
+use crate::{agent, batch, canon, dispatch, policy, replay, schema, tape};
 
 /// How often a figure that misses its floor is measured again.
 const AGAIN: usize = 3;
@@ -98,6 +98,10 @@ const fn count(name: &'static str, floor: f64, moonshot: f64) -> Figure {
     Figure { name, unit: "per call", better: Better::Lower, floor, moonshot }
 }
 
+const fn micros(name: &'static str, floor: f64, moonshot: f64) -> Figure {
+    Figure { name, unit: "µs", better: Better::Lower, floor, moonshot }
+}
+
 const fn share(name: &'static str, floor: f64, moonshot: f64) -> Figure {
     Figure { name, unit: "×", better: Better::Higher, floor, moonshot }
 }
@@ -107,13 +111,14 @@ const fn rate(name: &'static str, floor: f64, moonshot: f64) -> Figure {
 }
 
 /// Every figure whose part is built.
-pub const BOARD: [Benchmark; 15] = [
+pub const BOARD: [Benchmark; 16] = [
     Benchmark { figure: ratio("dispatch.full", 10.0, 3.6), measure: dispatch::full },
     Benchmark { figure: ratio("dispatch.tools", 1.1, 1.0), measure: dispatch::tools },
     Benchmark { figure: count("dispatch.allocs", 10.0, 3.0), measure: dispatch::allocs },
     Benchmark { figure: ratio("schema.validate", 4.5, 1.3), measure: schema::validate },
     Benchmark { figure: count("schema.compiles", 0.0, 0.0), measure: schema::compiles },
     Benchmark { figure: ratio("canon.hash", 3.0, 1.25), measure: canon::hash },
+    Benchmark { figure: micros("policy.judge", 50.0, 10.0), measure: policy::judge },
     Benchmark { figure: ratio("batch.growth", 4.4, 4.0), measure: batch::growth },
     Benchmark { figure: ratio("batch.call", 1.3, 1.0), measure: batch::call },
     Benchmark { figure: ratio("batch.wall", 1.05, 1.02), measure: batch::wall },

@@ -8,6 +8,7 @@ pub mod dispatch;
 pub mod batch;
 pub mod schema;
 pub mod canon;
+pub mod policy;
 pub mod agent;
 pub mod tape;
 pub mod replay;

@@ -1,19 +1,21 @@
 //! Asks the person at the terminal whether a call may run.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
+mod dialog;
+mod pages;
+
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tooltape::{Answer, CallNo, Pending, Run};
 
-use crate::escape;
+use crate::card::{Card, Setting};
 use crate::interrupt::Stop;
-use crate::out::{FAINT, Out, STRONG, paint};
+use crate::out::Out;
+use crate::saved::{Asking, Saved};
+use crate::when;
 
-/// The most bytes of an answer that are read.
-const ANSWER_BYTES_MAX: u64 = 1_024;
-/// The rule by which the runtime asks whether to do again what may have happened.
-const RULE_IN_DOUBT: &str = "in doubt";
+use dialog::{Dialog, no};
 
 /// What becomes of a question where there is nobody to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,17 @@ pub(crate) enum Asked {
     Nobody,
 }
 
+/// What questions are asked with.
+pub(crate) struct Desk<'a> {
+    pub(crate) out: Out,
+    pub(crate) stop: &'a Stop,
+    pub(crate) setting: Setting,
+    pub(crate) saved: Saved,
+    pub(crate) unasked: Unasked,
+    /// Of the calls that may have happened, those that are done again.
+    pub(crate) again: Vec<CallNo>,
+}
+
 impl Asked {
     pub(crate) fn new(yes: bool) -> Asked {
         match yes {
@@ -44,104 +57,70 @@ impl Asked {
         }
     }
 
-    /// Lets a run ask. Of the calls that may have happened, those in `again` are done again; to
-    /// those, nobody said yes in advance by saying yes to everything.
-    pub(crate) fn approve(
-        self,
-        run: Run,
-        (out, stop): (Out, &Stop),
-        (unasked, again): (Unasked, Vec<CallNo>),
-    ) -> Run {
-        if (self, unasked) == (Asked::Nobody, Unasked::Denied) {
-            return run;
-        }
-        let is_agreed =
-            move |pending: &Pending| is_in_doubt(pending) && again.contains(&pending.call().no());
-        match self {
-            Asked::Nobody => run.approver(move |pending| {
-                let answer = match (is_agreed(pending), is_in_doubt(pending)) {
-                    (true, _) => Answer::Once,
-                    // What may have happened is told as unknown, and the run goes on.
-                    (false, true) => Answer::Deny("nobody could be asked".into()),
-                    (false, false) => Answer::Later,
-                };
-                Box::pin(async { answer })
-            }),
-            Asked::Yes => run.approver(move |pending| {
-                let answer = match is_agreed(pending) || !is_in_doubt(pending) {
-                    true => Answer::Once,
-                    false => Answer::Deny("nobody said that it is to be done again".into()),
-                };
-                Box::pin(async { answer })
-            }),
-            Asked::Person => {
-                let (stop, turn) = (stop.clone(), Arc::new(Semaphore::new(1)));
-                run.approver(move |pending| {
-                    let (is_agreed, is_in_doubt) = (is_agreed(pending), is_in_doubt(pending));
-                    let (stop, turn, question) = (stop.clone(), turn.clone(), question(pending));
-                    Box::pin(async move {
-                        if is_agreed {
-                            return Answer::Once;
-                        }
+    /// Lets a run ask. What may have happened is done again only where the user named it; to that,
+    /// nobody said yes in advance by saying yes to everything.
+    pub(crate) fn approve(self, run: Run, desk: Desk<'_>) -> Run {
+        let Desk { out, stop, setting, saved, unasked, again } = desk;
+        let (stop, turn) = (stop.clone(), Arc::new(Semaphore::new(1)));
+        run.approver(move |pending| {
+            let is_named = again.contains(&pending.call().no());
+            let known = match pending.is_in_doubt() {
+                true => is_named.then_some(Answer::Once),
+                false => saved_answer(pending, &saved, out),
+            };
+            let answer = match (known, self) {
+                (Some(answer), _) => answer,
+                (None, Asked::Person) => {
+                    let card = Card::of_pending(pending, &setting);
+                    let dialog = Dialog::new(out, card, pending, saved.clone());
+                    let (stop, turn) = (stop.clone(), turn.clone());
+                    return Box::pin(async move {
                         // One question at a time.
                         let _turn = turn.acquire().await;
-                        out.prompt(&question);
                         tokio::select! {
-                            answer = tokio::task::spawn_blocking(move || answer(is_in_doubt)) => {
+                            answer = tokio::task::spawn_blocking(|| dialog.hold()) => {
                                 answer.unwrap_or_else(|_| no())
                             }
                             () = stop.requested() => Answer::Deny("the run was stopped".into()),
                         }
-                    })
-                })
-            }
+                    });
+                }
+                (None, asked) => unattended(asked, pending, unasked),
+            };
+            Box::pin(async { answer })
+        })
+    }
+}
+
+/// What becomes of a question that nobody is asked.
+fn unattended(asked: Asked, pending: &Pending, unasked: Unasked) -> Answer {
+    match (asked, pending.is_in_doubt(), unasked) {
+        // Who says yes to everything has not seen these arguments.
+        (Asked::Yes, false, _) if !pending.is_exact() => Answer::Once,
+        (Asked::Yes, true, _) => Answer::Deny("nobody said that it is to be done again".into()),
+        // What may have happened is told as unknown, and the run goes on.
+        (Asked::Nobody | Asked::Person, true, _) => Answer::Deny("nobody could be asked".into()),
+        (Asked::Yes | Asked::Nobody | Asked::Person, false, Unasked::Waits) => Answer::Later,
+        (Asked::Yes | Asked::Nobody | Asked::Person, false, Unasked::Denied) => {
+            Answer::Deny("nobody can be asked".into())
         }
     }
 }
 
-fn is_in_doubt(pending: &Pending) -> bool {
-    pending.rule() == RULE_IN_DOUBT
-}
-
-fn question(pending: &Pending) -> String {
-    let call = pending.call();
-    let access = format!("{:?}", call.spec().effects.access).to_lowercase();
-    let (why, ask) = match is_in_doubt(pending) {
-        true => ("nobody knows whether it happened".to_owned(), "do it again?"),
-        false => {
-            let rule = escape::line(pending.rule());
-            let ask = "allow it? y: this once, r: and whatever this rule asks about it in this \
-                       run; or no, and why, for the model to read";
-            (format!("asked for by rule `{rule}`"), ask)
+/// The answer that the user saved for such a call.
+fn saved_answer(pending: &Pending, saved: &Saved, out: Out) -> Option<Answer> {
+    if pending.is_exact() {
+        return None;
+    }
+    match saved.answering(&Asking::of(pending.call())) {
+        Ok(None) => None,
+        Ok(Some(entry)) => {
+            let until = when::rfc3339(entry.expires_us);
+            Some(Answer::Saved(format!("{}, until {until}", entry.name)))
         }
-    };
-    // All of it: what is not shown cannot be approved.
-    format!(
-        "{} {} ({access}), {why}\n  {}\n  {}\n  {ask} [y/N] ",
-        paint(STRONG, "?"),
-        paint(STRONG, call.tool()),
-        escape::line(call.args().as_str()),
-        paint(FAINT, format!("arguments {}", call.args_hash())),
-    )
-}
-
-fn answer(is_in_doubt: bool) -> Answer {
-    let mut line = String::new();
-    let mut stdin = io::stdin().lock();
-    let read = stdin.by_ref().take(ANSWER_BYTES_MAX).read_line(&mut line);
-    if line.len() as u64 == ANSWER_BYTES_MAX && !line.ends_with('\n') {
-        // What is left of a long answer is no answer to the next question.
-        let _rest = stdin.skip_until(b'\n');
-        return no();
+        Err(problem) => {
+            out.warn(&format!("no saved answer is used: {}", problem.message));
+            None
+        }
     }
-    match (read, line.trim()) {
-        (Err(_), _) | (_, "" | "n" | "N" | "no") => no(),
-        (Ok(_), "y" | "Y" | "yes") => Answer::Once,
-        (Ok(_), "r" | "R" | "run") if !is_in_doubt => Answer::Run,
-        (Ok(_), why) => Answer::Deny(format!("the user said no: {why}")),
-    }
-}
-
-fn no() -> Answer {
-    Answer::Deny("the user said no".into())
 }

@@ -11,6 +11,8 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use tooltape::dialect::Dialect;
 
+use crate::when::lifetime;
+
 pub(crate) use tapes::{
     Diff, Export, ExportFormat, Filter, Fork, How, RecordTest, Replay, Resume, Rm, Runs,
     RunsCommand, Show, Tail, Verify,
@@ -169,14 +171,13 @@ pub(crate) struct Call {
 pub(crate) enum Approve {
     /// List the questions that wait for an answer, the oldest first
     Ls,
-    /// Let the call run: exactly this one, once
-    Yes {
+    /// Show one question: the call, what it would change, and what bounds it
+    Show {
         /// The question: its id, or the beginning of one
         id: String,
-        /// Also whatever the same rule asks about the same tool until the run ends
-        #[arg(long)]
-        run: bool,
     },
+    /// Let the call run: exactly this one, once
+    Yes(Yes),
     /// Do not let the call run
     No {
         /// The question: its id, or the beginning of one
@@ -184,6 +185,42 @@ pub(crate) enum Approve {
         /// Why, for the model to read
         #[arg(long, value_name = "WHY")]
         tell: Option<String>,
+    },
+    /// The answers that you saved for this project
+    #[command(subcommand)]
+    Saved(SavedCommand),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Yes {
+    /// The question: its id, or the beginning of one
+    pub(crate) id: String,
+    /// Also whatever the same rule asks about the same tool until the run ends
+    #[arg(long)]
+    pub(crate) run: bool,
+    /// Also the same call in every run of this project, until the answer expires
+    #[arg(long, conflicts_with = "run")]
+    pub(crate) always: bool,
+    /// Where it holds
+    #[arg(long, requires = "always", default_value = "repo", value_parser = ["repo"])]
+    pub(crate) scope: String,
+    /// A text argument that may be another; all else must be equal
+    #[arg(long, value_name = "NAME=GLOB", requires = "always", value_parser = pair)]
+    pub(crate) pattern: Vec<Pair>,
+    /// How long it holds, such as `8h` or `7d`; 30 days unless told
+    #[arg(long = "for", value_name = "TIME", requires = "always", value_parser = lifetime)]
+    pub(crate) lifetime: Option<Duration>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SavedCommand {
+    /// List them, the oldest first
+    Ls,
+    /// Forget some: no run takes them from here on
+    Rm {
+        /// Their names
+        #[arg(required = true)]
+        names: Vec<String>,
     },
 }
 

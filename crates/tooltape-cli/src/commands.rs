@@ -8,6 +8,7 @@ mod init;
 mod policy;
 mod run;
 mod runs;
+mod saved;
 mod show;
 mod tail;
 mod replay;
@@ -23,7 +24,9 @@ use std::path::{Path, PathBuf};
 
 use tooltape::Answer;
 
-use crate::args::{Approve, Args, Command, ConfigCommand, Pair, PolicyCommand, RunsCommand, Tools};
+use crate::args::{
+    Approve, Args, Command, ConfigCommand, Pair, PolicyCommand, RunsCommand, SavedCommand, Tools,
+};
 use crate::config::Layers;
 use crate::exit::Exit;
 use crate::host::Host;
@@ -84,13 +87,15 @@ pub(crate) fn dispatch(context: &Context<'_>, args: &Args) -> Result<Exit> {
         },
         Command::Resume(resume) => block_on(resume::resume(context, resume))?,
         Command::Approve(Approve::Ls) => block_on(approve::list(context))?,
-        Command::Approve(Approve::Yes { id, run }) => {
-            let answer = if *run { Answer::Run } else { Answer::Once };
-            block_on(approve::answer(context, id, answer))?
+        Command::Approve(Approve::Show { id }) => block_on(approve::show(context, id))?,
+        Command::Approve(Approve::Yes(yes)) => block_on(approve::allow(context, yes))?,
+        Command::Approve(Approve::Saved(SavedCommand::Ls)) => saved::list(context),
+        Command::Approve(Approve::Saved(SavedCommand::Rm { names })) => {
+            saved::forget(context, names)
         }
         Command::Approve(Approve::No { id, tell }) => {
             let why = tell.clone().unwrap_or_else(|| "somebody said no".to_owned());
-            block_on(approve::answer(context, id, Answer::Deny(why)))?
+            block_on(approve::deny(context, id, Answer::Deny(why)))?
         }
         Command::Fork(fork) => block_on(fork::fork(context, fork))?,
         Command::Diff(diff) => diff::diff(context, diff),

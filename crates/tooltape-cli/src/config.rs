@@ -3,6 +3,7 @@
 mod file;
 mod keys;
 mod layers;
+mod rule;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +16,10 @@ use serde::{Deserialize, Deserializer};
 
 pub(crate) use keys::{KEYS, Key};
 pub(crate) use layers::{Found, Layers, Place, Rank};
+pub(crate) use rule::{
+    AccessWord, Condition, ConditionTable, EffectWord, EnforcedWord, ExampleTable, LabelWord,
+    OneOrMore, RuleTable, Scalar, VerdictWord,
+};
 
 /// The configuration of an agent: its model, its tools, its policy.
 ///
@@ -34,6 +39,11 @@ pub(crate) struct Config {
     /// Who may do what.
     #[serde(default)]
     pub(crate) policy: PolicyTable,
+    /// Whom what the workspace holds may come from, and whom it is not for.
+    #[serde(default)]
+    pub(crate) labels: LabelsTable,
+    /// Secrets, by their names: tools that take one have it, and nothing that leaves shows it.
+    pub(crate) secrets: Option<BTreeMap<String, SecretTable>>,
 }
 
 /// The folder that file tools work in.
@@ -101,6 +111,20 @@ pub(crate) struct TouchesTable {
     pub(crate) reads: Option<Vec<String>>,
 }
 
+/// Where a secret is read from: one of a variable, a file and a program.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct SecretTable {
+    /// The variable of the environment that it is. Only for your own configuration.
+    pub(crate) env: Option<String>,
+    /// The file that holds it. A project's must be in its own folder.
+    pub(crate) file: Option<String>,
+    /// The program that prints it, and its arguments; no shell. Only for your own configuration.
+    pub(crate) command: Option<Vec<String>>,
+    /// How long the program may take, in seconds. Default: 60.
+    pub(crate) seconds: Option<NonZeroU32>,
+}
+
 /// Who may do what.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
@@ -111,9 +135,26 @@ pub(crate) struct PolicyTable {
     /// what the workspace and the program's own handles allow. A project can only narrow what its
     /// user says.
     pub(crate) rights: Option<Vec<String>>,
+    /// Whether calls are asked about whose tool declares nothing, wants a confirmation, or does
+    /// what it names no right for, unless a rule of the user names the tool. Default: false. A
+    /// project can switch it on, and not off.
+    pub(crate) strict: Option<bool>,
     /// Rules, in their order: the first that matches decides, but a `deny` that matches beats all
     /// others. The rules of all layers add up, those of the project before those of the user.
     pub(crate) rules: Option<Vec<RuleTable>>,
+}
+
+/// Whom what the workspace holds may come from, and whom it is not for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct LabelsTable {
+    /// Folders of the workspace whose files anybody may have written, such as `downloads`. The
+    /// lists of all layers add up.
+    pub(crate) untrusted: Option<Vec<String>>,
+    /// Folders of the workspace whose files are not for everybody. The lists of all layers add up.
+    pub(crate) internal: Option<Vec<String>>,
+    /// Hosts that may be told what is not public. Only for your own configuration.
+    pub(crate) tell: Option<Vec<String>>,
 }
 
 /// What happens to calls that no rule decides.
@@ -128,63 +169,6 @@ pub(crate) enum DefaultWord {
     Deny,
 }
 
-/// One rule. It matches a call if everything that it names does.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub(crate) struct RuleTable {
-    /// The tool's name.
-    pub(crate) tool: Option<String>,
-    /// What the tool does to the world.
-    pub(crate) access: Option<AccessWord>,
-    /// Globs by argument: each names a top-level argument whose text, or every text of whose list,
-    /// must match. `*` stays within a folder, `**` does not. A path that is absolute or contains
-    /// `..` never matches a rule that allows, and always one that asks or denies.
-    #[serde(rename = "where")]
-    pub(crate) globs: Option<BTreeMap<String, String>>,
-    /// What happens to a call that matches.
-    pub(crate) verdict: VerdictWord,
-    /// What the model reads where the call is denied.
-    pub(crate) message: Option<String>,
-    /// Calls that the rule must match, or must not. They are tried whenever the file is read.
-    pub(crate) examples: Option<Vec<ExampleTable>>,
-}
-
-/// A call that a rule is tried on.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table")]
-pub(crate) struct ExampleTable {
-    /// The tool's name. Default: the rule's own.
-    pub(crate) tool: Option<String>,
-    /// The arguments. Default: none.
-    pub(crate) args: Option<BTreeMap<String, serde_json::Value>>,
-    /// Whether the rule matches it. Default: true.
-    pub(crate) matches: Option<bool>,
-}
-
-/// What a tool does to the world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum AccessWord {
-    /// Neither reads nor changes anything outside its arguments.
-    Pure,
-    /// Reads, and changes nothing.
-    Read,
-    /// Changes something.
-    Write,
-}
-
-/// What happens to a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum VerdictWord {
-    /// It runs.
-    Allow,
-    /// It runs if a person who is asked says yes.
-    Ask,
-    /// It does not run.
-    Deny,
-}
-
 impl DefaultWord {
     /// How much it holds back.
     pub(crate) fn strictness(self) -> u8 {
@@ -192,17 +176,6 @@ impl DefaultWord {
             DefaultWord::Allow => 0,
             DefaultWord::Ask => 1,
             DefaultWord::Deny => 2,
-        }
-    }
-}
-
-impl VerdictWord {
-    /// How much it holds back.
-    pub(crate) fn strictness(self) -> u8 {
-        match self {
-            VerdictWord::Allow => 0,
-            VerdictWord::Ask => 1,
-            VerdictWord::Deny => 2,
         }
     }
 }

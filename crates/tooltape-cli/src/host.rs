@@ -1,15 +1,20 @@
 //! The program's tools and grants, and the runs made of them.
 
+use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use tooltape::{Clock, Missing, Random, Rights, Run, RunId, Tool, Toolbox};
+use tooltape::{Clock, Missing, Random, Rights, Rules, Run, RunId, Secret, Tool, Toolbox};
 
+use crate::card::Setting;
 use crate::config::{Found, Layers, Rank};
 use crate::exit::Exit;
+use crate::labels;
 use crate::origin::Origin;
-use crate::policy::{Stated, StatedRights};
+use crate::policy::{StatedRights, stated};
 use crate::report::{Problem, Result};
+use crate::saved::Saved;
+use crate::secrets::Secrets;
 use crate::touches;
 use crate::workspace::{self, Copying, Opened};
 
@@ -20,26 +25,32 @@ pub(crate) type GrantTo = Box<dyn Fn(Run) -> Run>;
 pub(crate) struct Host {
     tools: Toolbox,
     grants: Vec<GrantTo>,
+    /// What the configuration names, once it was read.
+    secrets: OnceCell<Secrets>,
 }
 
 /// What a run is made of.
 pub(crate) struct Prepared {
     pub(crate) id: RunId,
     pub(crate) run: Run,
-    pub(crate) policy: Stated,
+    pub(crate) policy: Rules,
     pub(crate) workspace: Opened,
+    pub(crate) setting: Setting,
+    pub(crate) saved: Saved,
 }
 
 /// A run that works in a folder, and the policy to give it.
 pub(crate) struct InPlace {
     pub(crate) run: Run,
-    pub(crate) policy: Stated,
+    pub(crate) policy: Rules,
+    /// What whoever is asked about its calls is shown of it.
+    pub(crate) setting: Setting,
 }
 
 /// What a run is played again with.
 pub(crate) struct Rehearsal {
     pub(crate) run: Run,
-    pub(crate) policy: Stated,
+    pub(crate) policy: Rules,
     pub(crate) toolbox: Toolbox,
 }
 
@@ -56,7 +67,7 @@ impl Host {
             Problem::new(Exit::Unexpected, "tool.refused", err.to_string())
                 .hint("mend the tool's declaration in the program that brings it")
         })?;
-        Ok(Host { tools, grants })
+        Ok(Host { tools, grants, secrets: OnceCell::new() })
     }
 
     /// The tools that the configuration leaves.
@@ -102,10 +113,22 @@ impl Host {
         copying: Copying,
     ) -> Result<Prepared> {
         let id = new_id();
+        // Nothing is copied for a run that lacks a secret.
+        self.secrets(layers)?;
         let workspace = workspace::open(layers, project, id, copying)?;
-        let InPlace { run, policy } = self.prepare_in(layers, &workspace)?;
+        let InPlace { run, policy, setting } = self.prepare_in(layers, &workspace)?;
         let run = run.known_as(id).note(Origin::new(project, &workspace).note());
-        Ok(Prepared { id, run, policy, workspace })
+        let saved = Saved::find(project, &workspace)?;
+        Ok(Prepared { id, run, policy, workspace, setting, saved })
+    }
+
+    /// The secrets of the configuration, which are read once.
+    fn secrets(&self, layers: &Layers) -> Result<&Secrets> {
+        if let Some(secrets) = self.secrets.get() {
+            return Ok(secrets);
+        }
+        let secrets = Secrets::read(layers)?;
+        Ok(self.secrets.get_or_init(|| secrets))
     }
 
     /// What the handles of a run confer, before anybody narrows it.
@@ -117,17 +140,44 @@ impl Host {
     ) -> Result<Rights> {
         let workspace = workspace::open(layers, project, new_id(), copying)?;
         let run = Run::new(&self.toolbox(layers)?).grant(workspace.grant.clone());
+        let run = unread(run, layers)?;
         Ok(self.grants.iter().fold(run, |run, grant| grant(run)).held())
+    }
+
+    /// The same for a run that executes nothing: no secret is read for it, and nothing is copied.
+    pub(crate) fn sketch(&self, layers: &Layers, project: &Path) -> Result<Prepared> {
+        let id = new_id();
+        let workspace = workspace::open(layers, project, id, Copying::Unneeded)?;
+        let InPlace { run, policy, setting } =
+            self.assemble(layers, &workspace, |run| unread(run, layers))?;
+        let saved = Saved::find(project, &workspace)?;
+        Ok(Prepared { id, run: run.known_as(id), policy, workspace, setting, saved })
     }
 
     /// A run that is to work in a workspace that is there.
     pub(crate) fn prepare_in(&self, layers: &Layers, workspace: &Opened) -> Result<InPlace> {
+        self.assemble(layers, workspace, |run| self.secrets(layers)?.give(run, layers))
+    }
+
+    fn assemble(
+        &self,
+        layers: &Layers,
+        workspace: &Opened,
+        give_secrets: impl Fn(Run) -> Result<Run>,
+    ) -> Result<InPlace> {
         let toolbox = self.toolbox(layers)?;
-        let policy = Stated::new(layers, &self.tools)?;
-        let run = Run::new(&toolbox).clock(Clock::system()).grant(workspace.grant.clone());
-        let run = self.grants.iter().fold(run, |run, grant| grant(run));
-        let run = StatedRights::new(layers)?.give(run);
-        Ok(InPlace { run, policy })
+        let policy = stated(layers, &self.tools)?;
+        let granted = || -> Result<Run> {
+            let files = labels::labelled(layers, workspace.grant.clone())?;
+            let run = Run::new(&toolbox).clock(Clock::system()).grant(files);
+            let run = labels::telling(layers, give_secrets(run)?)?;
+            let run = self.grants.iter().fold(run, |run, grant| grant(run));
+            Ok(stricter(layers, StatedRights::new(layers)?.give(run)))
+        };
+        // To say what a run holds is to begin it, so another says it.
+        let (run, held) = (granted()?, granted()?.held());
+        let setting = Setting { folder: workspace.folder.clone(), held };
+        Ok(InPlace { run, policy, setting })
     }
 }
 
@@ -135,10 +185,28 @@ impl Host {
     /// A run that will only be played again, and the policy to give it.
     pub(crate) fn rehearse(&self, layers: &Layers) -> Result<Rehearsal> {
         let toolbox = self.toolbox(layers)?;
-        let policy = Stated::new(layers, &self.tools)?;
+        let policy = stated(layers, &self.tools)?;
         let run = self.grants.iter().fold(Run::new(&toolbox), |run, grant| grant(run));
+        let run = labels::telling(layers, stricter(layers, run))?;
         Ok(Rehearsal { run, policy, toolbox })
     }
+}
+
+/// The run, as strict as the configuration wants it.
+fn stricter(layers: &Layers, run: Run) -> Run {
+    match layers.policy_strict() {
+        Some(found) if found.value => run.strict(),
+        Some(_) | None => run,
+    }
+}
+
+/// A run with every secret of the configuration but what it is, which does not matter to what may
+/// be done with it.
+fn unread(run: Run, layers: &Layers) -> Result<Run> {
+    Ok(Secrets::names(layers)?.into_iter().fold(run, |run, name| {
+        let given = run.secret(name, Secret::new(b"\0 unread \0".to_vec()));
+        given.expect("it has a name, and is a text")
+    }))
 }
 
 /// An id that no other run has.
@@ -159,8 +227,16 @@ pub(crate) fn check_grants(run: &Run) -> Result {
 
 /// The problem that nobody granted what some tools need.
 pub(crate) fn ungranted(missing: &[Missing]) -> Box<Problem> {
+    let secret = missing.iter().find_map(|missing| missing.need.secret());
     let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
     let message = format!("{}, which nobody granted", missing.join(", "));
+    if let Some(name) = secret {
+        let what =
+            format!("write `[secrets.{name}]` and `env = \"VARIABLE\"`, or `file` or `command`");
+        let place = "into your own configuration, `~/.config/tooltape/config.toml`";
+        return Problem::new(Exit::Usage, "secret.missing", message)
+            .hint(format!("{what}, {place}, or disable the tool"));
+    }
     Problem::new(Exit::Unexpected, "grants.missing", message)
         .hint("grant it with `tooltape_cli::Cli::grant`, or disable the tool")
 }

@@ -1,10 +1,13 @@
 //! The one writer: data goes to stdout, all else to stderr.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
+use tooltape::Redactor;
 
 use crate::escape;
 use crate::exit::Exit;
@@ -61,6 +64,24 @@ pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// What is never printed, whatever prints it.
+static SECRETS: OnceLock<Redactor> = OnceLock::new();
+
+/// Lets nothing be printed from now on that holds one of these secrets.
+pub(crate) fn keep_out(secrets: Redactor) {
+    let _as_before = SECRETS.set(secrets);
+}
+
+/// A text without secrets.
+fn clean(text: &str) -> Cow<'_, str> {
+    SECRETS.get().map_or(Cow::Borrowed(text), |secrets| secrets.redact(text))
+}
+
+/// A JSON document without secrets.
+fn clean_json(json: &str) -> Cow<'_, str> {
+    SECRETS.get().map_or(Cow::Borrowed(json), |secrets| secrets.redact_json(json))
+}
+
 impl Out {
     pub(crate) fn new(format: Format, detail: Detail, color: Color) -> Out {
         Out { format, detail, color }
@@ -68,8 +89,8 @@ impl Out {
 
     /// Data that others wrote, as a person reads it. A pipe gets it as it is.
     pub(crate) fn data(&self, text: &str) -> Result {
-        let stdout = io::stdout();
-        let shown = if stdout.is_terminal() { escape::text(text) } else { text.into() };
+        let (stdout, text) = (io::stdout(), clean(text));
+        let shown = if stdout.is_terminal() { escape::text(&text) } else { text.clone() };
         printed(write_line(&mut stdout.lock(), &shown))
     }
 
@@ -77,7 +98,7 @@ impl Out {
     pub(crate) fn table(&self, text: &str) -> Result {
         let stdout = io::stdout();
         let choice = self.choice(AutoStream::choice(&stdout));
-        printed(write_line(&mut AutoStream::new(stdout.lock(), choice), text))
+        printed(write_line(&mut AutoStream::new(stdout.lock(), choice), &clean(text)))
     }
 
     /// One JSON document on one line.
@@ -92,7 +113,10 @@ impl Out {
 
     fn document(&self, json: &serde_json::Result<String>) -> Result {
         match json {
-            Ok(json) => printed(write_line(&mut io::stdout().lock(), &escape::json(json))),
+            Ok(json) => {
+                let json = clean_json(json);
+                printed(write_line(&mut io::stdout().lock(), &escape::json(&json)))
+            }
             Err(err) => Err(Problem::new(
                 Exit::Unexpected,
                 "output.unserialisable",
@@ -120,13 +144,13 @@ impl Out {
         let stderr = io::stderr();
         let choice = self.choice(AutoStream::choice(&stderr));
         let mut stream = AutoStream::new(stderr.lock(), choice);
-        let _nobody_reads = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+        let _nobody_reads = stream.write_all(clean(text).as_bytes()).and_then(|()| stream.flush());
     }
 
     /// Reports a problem on stderr.
     pub(crate) fn problem(&self, problem: &Problem) {
         match self.format {
-            Format::Json => self.narrate(&problem.json()),
+            Format::Json => self.narrate(&clean_json(&problem.json())),
             Format::Text => {
                 let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
                 let drawing = if is_dumb { Drawing::Ascii } else { Drawing::Unicode };
@@ -138,7 +162,8 @@ impl Out {
     fn narrate(&self, text: &str) {
         let stderr = io::stderr();
         let choice = self.choice(AutoStream::choice(&stderr));
-        let _nobody_reads = write_line(&mut AutoStream::new(stderr.lock(), choice), text);
+        let text = clean(text);
+        let _nobody_reads = write_line(&mut AutoStream::new(stderr.lock(), choice), &text);
     }
 
     fn choice(&self, auto: ColorChoice) -> ColorChoice {

@@ -68,6 +68,12 @@ impl Problem {
         })
     }
 
+    /// Gives it another code.
+    pub(crate) fn code(mut self: Box<Self>, code: &'static str) -> Box<Problem> {
+        self.code = Cow::Borrowed(code);
+        self
+    }
+
     /// Ends the command in another way.
     pub(crate) fn exit(mut self: Box<Self>, exit: Exit) -> Box<Problem> {
         self.exit = exit;

@@ -31,7 +31,7 @@ struct Told {
     /// The verdict and the rule.
     judged: Option<String>,
     /// What somebody said.
-    answered: &'static str,
+    answered: String,
     started: bool,
 }
 
@@ -56,7 +56,8 @@ impl Teller {
             Event::Turn(turn) => self.turn(turn),
             Event::Proposed(facts) => {
                 let (name, arguments) = (facts.name.clone(), facts.arguments.clone());
-                let told = Told { name, arguments, judged: None, answered: "", started: false };
+                let told =
+                    Told { name, arguments, judged: None, answered: String::new(), started: false };
                 self.calls.insert((run, facts.call), told);
                 Vec::new()
             }
@@ -64,14 +65,17 @@ impl Teller {
                 let judged = format!("{verdict} by {}", escape::line(rule));
                 told(self, &facts.call, &|told| told.judged = Some(judged.clone()))
             }
-            Event::Answered { call, yes, attempt, .. } => {
-                let answer = match (yes, attempt) {
-                    (true, Some(1..)) => ", done again",
-                    (false, Some(1..)) => ", not done again",
-                    (true, Some(0) | None) => ", answered yes",
-                    (false, Some(0) | None) => ", answered no",
+            Event::Answered { call, yes, attempt, by, .. } => {
+                let answer = match (yes, attempt, by) {
+                    (true, Some(1..), _) => ", done again".to_owned(),
+                    (false, Some(1..), _) => ", not done again".to_owned(),
+                    (true, Some(0) | None, Some(by)) => {
+                        format!(", allowed by your saved answer {}", escape::line(by))
+                    }
+                    (true, Some(0) | None, None) => ", answered yes".to_owned(),
+                    (false, Some(0) | None, _) => ", answered no".to_owned(),
                 };
-                told(self, call, &|told| told.answered = answer)
+                told(self, call, &|told| told.answered.clone_from(&answer))
             }
             Event::Started { call, .. } => told(self, call, &|told| told.started = true),
             Event::Progress { call, text } => {

@@ -9,6 +9,10 @@ const EPOCH_DAYS: u64 = 719_468;
 const ERA_DAYS: u64 = 146_097;
 /// The last moment that has a year of four digits, in seconds.
 const LAST_SECS: u64 = 253_402_300_799;
+/// How long a saved answer holds unless told.
+pub(crate) const LIFETIME_DEFAULT: Duration = Duration::from_secs(30 * DAY_SECS);
+/// How long a saved answer holds at most.
+pub(crate) const LIFETIME_MAX: Duration = Duration::from_secs(365 * DAY_SECS);
 
 /// A moment of so many microseconds since the Unix epoch, such as `2026-11-16T01:47:11Z`.
 pub(crate) fn rfc3339(us: u64) -> String {
@@ -85,4 +89,21 @@ impl Moment {
             }
         }
     }
+}
+
+/// Reads how long an answer holds.
+pub(crate) fn lifetime(text: &str) -> Result<Duration, String> {
+    let days = LIFETIME_MAX.as_secs() / DAY_SECS;
+    let expected = format!("expected how long, such as `30m`, `8h` or `7d`, up to `{days}d`");
+    let (number, unit) = text.split_at(text.len() - text.chars().last().map_or(0, char::len_utf8));
+    let unit_secs = match unit {
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => DAY_SECS,
+        _ => return Err(expected),
+    };
+    let number: u64 = number.parse().map_err(|_| expected.clone())?;
+    let lifetime = Duration::from_secs(number.saturating_mul(unit_secs));
+    let is_some = lifetime > Duration::ZERO && lifetime <= LIFETIME_MAX;
+    if is_some { Ok(lifetime) } else { Err(expected) }
 }

@@ -7,7 +7,9 @@ mod footprint;
 mod list;
 mod original;
 mod path;
+mod permit;
 mod protected;
+mod seen;
 #[cfg(unix)]
 mod unix;
 
@@ -18,7 +20,9 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata};
-use tooltape::{Grant, Rights};
+use permit::Links;
+use seen::Seen;
+use tooltape::{CallContext, Grant, Rights};
 
 #[cfg(not(unix))]
 use elsewhere as system;
@@ -59,6 +63,9 @@ pub const FILE_BYTES_MAX: u64 = 8 << 20;
 #[derive(Clone)]
 pub struct Workspace {
     root: Arc<Dir>,
+    seen: Seen,
+    /// The call that holds it, where one does.
+    call: Option<CallContext>,
 }
 
 impl Grant for Workspace {
@@ -66,6 +73,13 @@ impl Grant for Workspace {
     fn confers(&self) -> Rights {
         let rights = ["fs:read:.", "fs:write:."].map(|right| right.parse());
         Rights::of(rights.into_iter().flatten())
+    }
+
+    /// What a call reads it has seen, and what it writes has the label of what it has seen.
+    fn for_call(mut self, context: &CallContext) -> Workspace {
+        self.seen.provenance = context.provenance();
+        self.call = Some(context.clone());
+        self
     }
 }
 
@@ -76,21 +90,29 @@ impl Workspace {
         let opened = system::check_supported()
             .and_then(|()| Dir::open_ambient_dir(folder, ambient_authority()));
         match opened {
-            Ok(root) => Ok(Workspace { root: Arc::new(root) }),
+            Ok(root) => Ok(Workspace { root: Arc::new(root), seen: Seen::new(folder), call: None }),
             Err(source) => Err(WorkspaceError::Root { folder: folder.to_owned(), source }),
         }
     }
 
     /// Reads a regular file of at most [`FILE_BYTES_MAX`].
     ///
-    /// Symbolic links are followed as long as they stay inside. What could block, such as a pipe,
-    /// is refused without being opened.
+    /// Symbolic links are followed as long as they stay inside, by whoever may read all of it; a
+    /// call that may read only a part follows none. What could block, such as a pipe, is refused
+    /// without being opened.
     pub fn read(&self, path: &WorkspacePath) -> Result<Vec<u8>, WorkspaceError> {
         let refused = |source| WorkspaceError::from_io(path, source);
-        // To open a device can already be an effect, so it is looked at first.
-        check_readable(path, &self.root.metadata(path.as_str()).map_err(refused)?)?;
-        let file = self.root.open_with(path.as_str(), &system::reading()).map_err(refused)?;
-        read_regular(path, &file)
+        let file = match self.may_read(path)? {
+            Links::NotFollowed => self.open_itself(path)?.file,
+            Links::Followed => {
+                // To open a device can already be an effect, so it is looked at first.
+                check_readable(path, &self.root.metadata(path.as_str()).map_err(refused)?)?;
+                self.root.open_with(path.as_str(), &system::reading()).map_err(refused)?
+            }
+        };
+        let bytes = read_regular(path, &file)?;
+        self.seen.read(&self.root, path, &bytes);
+        Ok(bytes)
     }
 }
 

@@ -18,8 +18,21 @@ pub(crate) struct Declared {
 }
 
 const ACCESSES: [&str; 3] = ["Pure", "Read", "Write"];
-const OWN: [&str; 8] =
-    ["blocking", "name", "version", "output", "needs", "touches", "reconcile", "workspace_root"];
+const OWN: [&str; 13] = [
+    "blocking",
+    "name",
+    "version",
+    "output",
+    "needs",
+    "touches",
+    "reconcile",
+    "preview",
+    "workspace_root",
+    "trusted",
+    "untrusted",
+    "internal",
+    "secret",
+];
 const FLAGS: [&str; 9] = [
     "filesystem",
     "process",
@@ -108,14 +121,39 @@ impl Declared {
                 let name = quote!(#path).to_string().replace(' ', "");
                 quote! { #spec = #spec.reconcile(::tooltape::Reconcile::by(#name, #path)); }
             }
+            "preview" => {
+                input.parse::<Token![=]>()?;
+                let path: Path = input.parse()?;
+                let name = quote!(#path).to_string().replace(' ', "");
+                quote! { #spec = #spec.preview(::tooltape::Preview::by(#name, #path)); }
+            }
             "workspace_root" => {
                 let root = text(input)?;
                 quote! { #spec.effects.workspace_root = ::std::option::Option::Some(#root.into()); }
+            }
+            "trusted" => label(&spec, quote!(::tooltape::Label::default())),
+            "untrusted" => label(
+                &spec,
+                quote!(::tooltape::Label::untrusted(::std::clone::Clone::clone(&#spec.name))),
+            ),
+            "internal" => label(&spec, quote!(::tooltape::Label::internal())),
+            "secret" => {
+                let name = text(input)?;
+                label(&spec, quote!(::tooltape::Label::secret(#name)))
             }
             word => field(&spec, key, word, input)?,
         };
         self.steps.push(step);
         Ok(())
+    }
+}
+
+/// Adds to the label of all results.
+fn label(spec: &Ident, label: TokenStream) -> TokenStream {
+    quote! {
+        #spec.label = ::std::option::Option::Some(
+            #spec.label.take().unwrap_or_default().join(&#label)
+        );
     }
 }
 

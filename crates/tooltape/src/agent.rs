@@ -10,10 +10,11 @@ pub use talk::{Answered, Next, Stopped, TURNS_DEFAULT, Talk};
 
 use crate::history::Window;
 use crate::id::CallNo;
-use crate::model::{Message, Model, ModelError, again};
+use crate::model::{Message, Model, ModelError, Turn, again};
 use crate::run::{Run, RunError, Said};
 use crate::spec::Spec;
 use crate::tape::{Event, TurnEvent};
+use crate::toolbox::Offer;
 
 /// Which tools a turn is offered, by the turn's number.
 type Gate = dyn Fn(u32, &Spec) -> bool + Send + Sync;
@@ -82,6 +83,7 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
     ///
     /// Dropping the future leaves a tape that shows how far it came.
     pub async fn ask(&self, question: impl Into<Arc<str>>) -> Result<Answered, AgentError> {
+        let question = self.run().discreet_text(question.into());
         let mut talk = Talk::new(question, self.turns_max);
         let answered = self.begin(&mut talk).await;
         self.end(answered).await
@@ -163,6 +165,7 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
                         () = self.run().cancelled() => return Ok(talk.cancelled()),
                         turn = self.model.turn(&shown, &offer) => turn?,
                     };
+                    let turn = self.discreet(turn, &offer);
                     let event =
                         TurnEvent::new(turn.text.clone(), &turn.proposals, turn.stop.word())
                             .costing(turn.usage.input_tokens, turn.usage.output_tokens);
@@ -180,7 +183,15 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
         }
     }
 
-    fn offer(&self, talk: &Talk) -> crate::toolbox::Offer {
+    /// A turn as it may be written down, and shown to the model again.
+    fn discreet(&self, turn: Turn, offer: &Offer) -> Turn {
+        let text = turn.text.map(|text| self.run().discreet_text(text));
+        let proposals = turn.proposals.into_iter();
+        let proposals = proposals.map(|it| self.run().discreet(offer, it)).collect();
+        Turn { text, proposals, ..turn }
+    }
+
+    fn offer(&self, talk: &Talk) -> Offer {
         match &self.gate {
             None => self.run().offer_all(),
             Some(gate) => self.run().offer(|spec| gate(talk.turns() + 1, spec)),

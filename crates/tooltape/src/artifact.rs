@@ -23,7 +23,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use shared::Shared;
 
 use crate::canon::{Domain, Hash};
-use crate::grant::Grant;
+use crate::grant::{CallContext, Grant, Provenance};
+use crate::label::{Label, Labels};
 use crate::sync::Mutex;
 
 /// The most bytes of one artifact.
@@ -117,7 +118,8 @@ pub struct ArtifactPart {
 /// Where artifacts are kept. Clones share it.
 ///
 /// The host's own sees everything that the store holds. A run and its children see only what one
-/// of them put there: a handle that was learnt elsewhere opens nothing.
+/// of them put there: a handle that was learnt elsewhere opens nothing. What they put there is
+/// kept without the secrets of the run.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -134,6 +136,9 @@ pub struct Artifacts {
     known: Option<Arc<Mutex<HashSet<ArtifactId>>>>,
     /// What no page may show to a model of this run.
     veil: Option<Arc<dyn Veil>>,
+    labels: Labels,
+    /// What the call has seen that holds this, where one does.
+    provenance: Provenance,
 }
 
 enum Store {
@@ -143,7 +148,11 @@ enum Store {
     Shared(Shared),
 }
 
-impl Grant for Artifacts {}
+impl Grant for Artifacts {
+    fn for_call(self, context: &CallContext) -> Artifacts {
+        Artifacts { provenance: context.provenance(), ..self }
+    }
+}
 
 impl Artifacts {
     /// Artifacts in memory, up to [`ARTIFACT_MEMORY_BYTES_MAX`] of them together.
@@ -235,7 +244,14 @@ impl Artifacts {
     }
 
     fn over(store: Store) -> Artifacts {
-        Artifacts { store: Arc::new(store), known: None, veil: None }
+        let labels = match &store {
+            Store::Directory(directory) => Labels::in_dir(directory.labels()),
+            Store::Memory(_) => Labels::memory(),
+            #[cfg(feature = "object-store")]
+            Store::Shared(_) => Labels::memory(),
+        };
+        let (store, provenance) = (Arc::new(store), Provenance::detached());
+        Artifacts { store, known: None, veil: None, labels, provenance }
     }
 
     /// The same store, as a run sees it; a child run sees what its parent does.
@@ -294,14 +310,34 @@ impl Artifacts {
         elsewhere(move || artifacts.read_blocking(id, offset, length)).await
     }
 
+    /// The label of an artifact: whatever was seen by those who put it there.
+    pub fn label(&self, id: ArtifactId) -> Label {
+        self.labels.of(&id.to_string())
+    }
+
     /// [`put`](Artifacts::put), for a thread that may wait.
     pub fn put_blocking(&self, bytes: impl Into<Vec<u8>>) -> Result<Artifact, ArtifactError> {
-        let bytes = bytes.into();
+        self.put_labelled(bytes, Some(&self.provenance.label()))
+    }
+
+    /// Keeps bytes that have this label.
+    pub(crate) fn put_labelled(
+        &self,
+        bytes: impl Into<Vec<u8>>,
+        label: Option<&Label>,
+    ) -> Result<Artifact, ArtifactError> {
+        let mut bytes = bytes.into();
+        if let Some(veil) = &self.veil {
+            bytes = veil.over(bytes);
+        }
         let len = bytes.len() as u64;
         if len > ARTIFACT_BYTES_MAX {
             return Err(ArtifactError::TooLarge { bytes: len, limit: ARTIFACT_BYTES_MAX });
         }
         let id = ArtifactId(Hash::of(Domain::Content, &bytes));
+        if let Some(label) = label {
+            self.labels.add(&id.to_string(), label)?;
+        }
         match &*self.store {
             Store::Memory(memory) => memory.put(id, bytes)?,
             Store::Directory(directory) => directory.put(id, &bytes)?,
@@ -347,7 +383,11 @@ impl Artifacts {
 
     /// What a run was not shown does not exist for it, whether or not the store holds it.
     fn check(&self, id: ArtifactId) -> Result<(), ArtifactError> {
-        if self.knows(id) { Ok(()) } else { Err(ArtifactError::Unknown { id }) }
+        if !self.knows(id) {
+            return Err(ArtifactError::Unknown { id });
+        }
+        self.provenance.saw(&self.label(id));
+        Ok(())
     }
 
     /// Whether the run was shown it. The host needs no showing.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use crate::canon::{Canon, Domain, Hash};
 use crate::fault::{Fault, ToolError, clip};
 use crate::id::{CallNo, ToolId};
-use crate::spec::{Effects, Footprint, Spec, Typed};
+use crate::label::Label;
+use crate::right::{Right, RightError, SpendScope};
+use crate::spec::{Effects, Enforced, Footprint, Spec, Typed};
 use crate::tool::{Output, Registered};
 
 /// What a model asked for. Nothing in it is trusted, not even that it is JSON.
@@ -102,6 +104,7 @@ impl Proposal {
 }
 
 /// What is known of a call, whatever became of it. Its events and its reply share it.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Facts {
     /// The call's number within its run.
@@ -118,12 +121,17 @@ pub struct Facts {
     pub args: Option<Canon>,
     /// What was changed before the arguments were hashed.
     pub repairs: Vec<RepairStep>,
+    /// The label of what the model had been shown, where that says anything.
+    pub context: Option<Arc<Label>>,
+    /// What the call spends, where its tool says so.
+    pub spends: Option<Box<[SpendScope]>>,
     pub(crate) registered: Option<Arc<Registered>>,
     /// The tool as a tape remembers it, where the facts were read from one.
     pub(crate) remembered: Option<Box<Remembered>>,
 }
 
 /// What a tape keeps of a tool.
+#[derive(Clone)]
 pub(crate) struct Remembered {
     pub(crate) tool: ToolId,
     pub(crate) definition: Option<Hash>,
@@ -195,7 +203,13 @@ pub(crate) struct Resolved {
 impl Call {
     /// The call that a proposal resolved to. Of its arguments as written, so many bytes are kept.
     #[inline]
-    pub(crate) fn new(call: CallNo, proposal: Proposal, resolved: Resolved, bytes: usize) -> Call {
+    pub(crate) fn new(
+        call: CallNo,
+        proposal: Proposal,
+        resolved: Resolved,
+        context: Option<Arc<Label>>,
+        bytes: usize,
+    ) -> Call {
         let Resolved { registered, args, typed, repairs } = resolved;
         let name = registered.id().name();
         let facts = Facts {
@@ -204,8 +218,10 @@ impl Call {
             name: if *proposal.name == *name.as_str() { proposal.name } else { name.to_arc() },
             arguments: kept(proposal.arguments.into_text(), bytes),
             args_hash: Hash::of(Domain::Arguments, args.as_bytes()),
+            spends: registered.spends(&args),
             args: Some(args),
             repairs,
+            context,
             registered: Some(registered),
             remembered: None,
         };
@@ -222,6 +238,18 @@ impl Call {
     #[inline]
     pub(crate) fn into_facts(self) -> Arc<Facts> {
         self.facts
+    }
+
+    /// The label of what the model had been shown when it proposed the call.
+    pub fn label(&self) -> &Label {
+        static PLAIN: Label = Label::PLAIN;
+        self.facts.context.as_deref().unwrap_or(&PLAIN)
+    }
+
+    /// The same call, proposed by a model that had been shown this.
+    pub(crate) fn under(self, context: Option<Arc<Label>>) -> Call {
+        let facts = Facts { context, ..Arc::unwrap_or_clone(self.facts) };
+        Call { facts: Arc::new(facts), ..self }
     }
 
     /// What is known of the call.
@@ -256,6 +284,11 @@ impl Call {
         self.registered().effects()
     }
 
+    /// Who holds the tool to what it declares.
+    pub fn enforced_by(&self) -> Enforced {
+        self.registered().enforced_by()
+    }
+
     /// The hash of the tool's definition.
     pub fn definition(&self) -> Hash {
         self.registered().definition()
@@ -280,6 +313,11 @@ impl Call {
     #[inline]
     pub fn footprint(&self) -> Result<Footprint, ToolError> {
         self.registered().footprint(self.args(), self.typed.as_ref())
+    }
+
+    /// The rights that it needs, or why nobody holds one of them.
+    pub fn needs(&self) -> Result<Vec<Right>, RightError> {
+        self.registered().needs_of(self.args())
     }
 
     #[inline]

@@ -19,6 +19,7 @@ mod read;
 mod doc;
 mod write;
 mod flat;
+mod peek;
 mod strict;
 mod serialize;
 mod hash;
@@ -30,6 +31,8 @@ pub use hash::{Domain, Hash, NotAHash};
 pub use limits::{
     ARGUMENT_BYTES_MAX, DEPTH_MAX, INTEGER_DIGITS_MAX, Limits, NODES_MAX, RESULT_BYTES_MAX,
 };
+pub(crate) use number::compare;
+pub(crate) use peek::Peek;
 use text::Text;
 pub use unreadable::{Place, Unreadable};
 pub use write::Sets;

@@ -5,6 +5,8 @@ mod clock;
 mod lease;
 mod life;
 mod live;
+mod named;
+mod provenance;
 mod random;
 mod secret;
 mod state;
@@ -14,6 +16,7 @@ mod token;
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, PoisonError};
 
 pub(crate) use asked::Asked;
@@ -21,17 +24,23 @@ pub use clock::Clock;
 pub(crate) use lease::{Lease, Vigil, Work};
 pub use life::IdempotencyKey;
 pub(crate) use life::{Leash, Life};
-pub(crate) use live::{CallContext, Note, Noted, RunContext, Witness};
+pub use live::CallContext;
 pub use live::{Cancel, EMITTED_BYTES_MAX, NOTES_MAX, PROGRESS_BYTES_MAX, Progress, RunInfo};
+pub(crate) use live::{Note, Noted, RunContext, Witness};
+pub(crate) use named::use_of;
+use named::{Give, give};
+pub use named::{SecretValue, is_word, secret_value, uses_secret};
+pub use provenance::Provenance;
 pub use random::Random;
-pub(crate) use secret::REDACTED;
 pub use secret::Secret;
+pub(crate) use secret::{REDACTED, SECRET_SENT};
 pub use state::State;
 pub use store::{NamedStore, STORE_KEY_BYTES_MAX, STORE_VALUE_BYTES_MAX, STORE_VALUES_MAX, Store};
 pub(crate) use token::Token;
 
-use crate::canon::{Canon, Hash};
+use crate::canon::{self, Canon};
 use crate::id::CallNo;
+use crate::label::Label;
 use crate::right::Rights;
 use crate::sync::{Mutex, OnceLock};
 
@@ -65,8 +74,8 @@ pub trait Grant: Clone + Send + Sync + 'static {
         Rights::none()
     }
 
-    /// The same grant, as one call holds it.
-    #[doc(hidden)]
+    /// The same grant, as one call holds it. A handle to what outlives calls asks the context what
+    /// its call [has seen](CallContext::provenance).
     fn for_call(self, _: &CallContext) -> Self {
         self
     }
@@ -78,27 +87,60 @@ pub trait Grant: Clone + Send + Sync + 'static {
         Ok(false)
     }
 
+    /// The name of the secret that it is, where a configuration names it.
+    #[doc(hidden)]
+    const SECRET: Option<&'static str> = None;
+
     /// What must never be shown of it.
     #[doc(hidden)]
     fn secret(&self) -> Option<&[u8]> {
         None
     }
+
+    /// The grant that a named secret is.
+    #[doc(hidden)]
+    fn of_secret(_: &Secret<Vec<u8>>) -> Option<Self> {
+        None
+    }
 }
 
 /// The type of a grant, as a tool declares it and a host checks it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy)]
 pub struct Need {
     id: TypeId,
     name: &'static str,
     harmless: bool,
     recursive: bool,
+    secret: Option<&'static str>,
+    give: Give,
+}
+
+// The type says all else.
+impl PartialEq for Need {
+    fn eq(&self, other: &Need) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Need {}
+
+impl Hash for Need {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.id.hash(hasher);
+    }
 }
 
 impl Need {
     /// The need for a grant.
     pub fn of<G: Grant>() -> Need {
-        let (harmless, recursive) = (G::HARMLESS, G::RECURSIVE);
-        Need { id: TypeId::of::<G>(), name: type_name::<G>(), harmless, recursive }
+        let (harmless, recursive, secret) = (G::HARMLESS, G::RECURSIVE, G::SECRET);
+        let (id, name, give) = (TypeId::of::<G>(), type_name::<G>(), give::<G> as Give);
+        Need { id, name, harmless, recursive, secret, give }
+    }
+
+    /// The name of the secret that it is, where a configuration names it.
+    pub fn secret(self) -> Option<&'static str> {
+        self.secret
     }
 
     /// The type's name, without the paths that a reader does not need.
@@ -181,6 +223,22 @@ impl GrantMap {
         self.restore.values().try_for_each(|restore| restore(state, value).map(drop))
     }
 
+    /// Takes a named secret, and hands it out as each of these types that it is. Fails with the
+    /// first that it cannot be.
+    pub(crate) fn keep(
+        &mut self,
+        secret: Secret<Vec<u8>>,
+        wanted: impl IntoIterator<Item = Need>,
+    ) -> Result<(), Need> {
+        for need in wanted {
+            if !(need.give)(&secret, self) {
+                return Err(need);
+            }
+        }
+        self.secrets.push(secret);
+        Ok(())
+    }
+
     /// What must never be shown.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &[u8]> {
         self.secrets.iter().map(|secret| secret.expose().as_slice())
@@ -195,11 +253,15 @@ pub struct Grants<'c> {
     /// Which attempt it is, counted from 1.
     pub(crate) attempt: u32,
     pub(crate) id: &'c Arc<str>,
-    pub(crate) args_hash: &'c Hash,
+    pub(crate) args_hash: &'c canon::Hash,
+    /// The labels of what the model was shown, and of what the tool returns.
+    pub(crate) labels: [Option<&'c Arc<Label>>; 2],
     /// The one moment that a tool with bounded determinism sees.
     pub(crate) frozen_unix_us: Option<u64>,
     /// Whether the tool says that it changes something.
     pub(crate) is_write: bool,
+    /// What it declares to take.
+    pub(crate) needs: &'c [Need],
     /// What cancels the call.
     pub(crate) cancel: &'c Token,
     /// What the call has of its own, made once somebody wants it.
@@ -212,9 +274,14 @@ pub struct Grants<'c> {
 
 impl Grants<'_> {
     /// The grant of this type, if the run has it. A run checks every tool's needs before its first
-    /// call, so a tool that declares a need finds it here.
+    /// call, so a tool that declares a need finds it here. A secret is only there for a tool that
+    /// declares it.
     pub fn get<G: Grant>(&self) -> Option<G> {
-        let grant = self.map.get::<G>()?.clone();
+        let grant = self.map.get::<G>()?;
+        if grant.secret().is_some() && !self.needs.contains(&Need::of::<G>()) {
+            return None;
+        }
+        let grant = grant.clone();
         Some(grant.for_call(&self.context()))
     }
 
@@ -228,7 +295,9 @@ impl Grants<'_> {
 
     /// What the call has of its own.
     pub(crate) fn life(&self) -> &Arc<Life> {
-        self.life.get_or_init(|| Life::new(self.run.run, self.call, *self.args_hash, self.cancel))
+        self.life.get_or_init(|| {
+            Life::new((self.run.run, self.call), *self.args_hash, self.labels, self.cancel)
+        })
     }
 
     /// The thread that a blocking tool may use. Only the first who asks gets it.

@@ -18,8 +18,10 @@ extern crate self as tooltape;
 mod sync;
 mod id;
 mod canon;
+pub mod visible;
 mod fault;
 mod place;
+mod label;
 // declaring
 mod right;
 mod grant;
@@ -31,8 +33,8 @@ pub mod builtin;
 // one call
 mod call;
 mod toolbox;
-mod policy;
 mod approve;
+mod policy;
 mod reply;
 // doing
 mod tape;
@@ -61,31 +63,35 @@ pub use fault::{
     BoundKind, Denied, Exceeded, Executed, Fault, FaultKind, Repair, ToolError, ToolErrorKind,
 };
 pub use grant::{
-    Cancel, Clock, Grant, Grants, IdempotencyKey, NamedStore, Need, Progress, Random, RunInfo,
-    Secret, State, Store,
+    CallContext, Cancel, Clock, Grant, Grants, IdempotencyKey, NamedStore, Need, Progress,
+    Provenance, Random, RunInfo, Secret, SecretValue, State, Store,
 };
 pub use history::Window;
 pub use id::{CallNo, Name, NameError, NotARun, RunId, ToolId, VersionError};
+pub use label::{Label, Labels};
 pub use model::{Message, Model, ModelError, Recorded, Script, ScriptError, Turn, TurnStop, Usage};
 pub use perform::{Attempt, FromTape, Live, Perform};
-pub use policy::{Answer, Approver, Pending, Permit, Policy, Rules, Verdict};
+pub use policy::{Answer, Approver, Pending, Permit, Policy, Rule, Rules, Verdict};
 pub use replay::{
     CallDiff, Cause, Change, Diff, Divergence, RecordTest, Replay, ReplayError, Report, Stage,
 };
-pub use reply::{FaultView, Frame, Framing, RedactError, Redactor, Rendered, Reply};
+pub use reply::{
+    FaultView, Frame, Framing, RedactError, RedactedBytes, RedactedText, Redactor, Rendered, Reply,
+};
 pub use right::{
     Allowance, Amounts, Holding, Measure, Refusal, Right, RightError, Rights, RightsError,
     ScopeError, Short, Why, Withheld,
 };
 pub use run::{
-    AnswerError, Canceller, Child, Fork, Missing, Nested, OpenQuestion, Recovery, ResumeError, Run,
-    RunEnd, RunError, RunLimits, Spawn, answer_question, open_questions,
+    AnswerError, Canceller, Child, EndorseError, Fork, Missing, Nested, OpenQuestion, Recovery,
+    ResumeError, Run, RunEnd, RunError, RunLimits, SecretError, Spawn, answer_question,
+    open_questions,
 };
 pub use schema::{Checker, Mismatch, PatternFault, Problem, ProblemKind, SchemaError, nearest};
 pub use spec::{
-    Access, Bound, Bounds, Determinism, Effects, Errors, Footprint, FootprintOf, Found, History,
-    Hooks, KeyTemplate, KeyTemplateError, Reach, Read, Reconcile, Repeat, Resource, ResourceError,
-    Retry, Spec, Typed, VERSION_DEFAULT, Vote,
+    Access, Bound, Bounds, Determinism, Effects, Enforced, Errors, Footprint, FootprintOf, Found,
+    History, Hooks, KeyTemplate, KeyTemplateError, Preview, Reach, Read, Reconcile, Repeat,
+    Resource, ResourceError, Retry, Spec, Typed, VERSION_DEFAULT, Vote,
 };
 #[cfg(feature = "sign")]
 pub use tape::SignKey;
@@ -127,11 +133,13 @@ pub mod limits {
     };
     pub use crate::history::{ARGUMENT_SHOWN_BYTES_MAX, COMPACTED_BYTES_MAX, WINDOW_BYTES_DEFAULT};
     pub use crate::id::{NAME_BYTES_MAX, VERSION_BYTES_MAX};
+    pub use crate::label::{LABEL_NAME_BYTES_MAX, LABEL_NAMES_MAX, LABELLED_MAX};
     pub use crate::perform::{CACHE_BYTES_DEFAULT, CACHE_ENTRIES_DEFAULT, SPAN_CONTENT_BYTES_MAX};
+    pub use crate::policy::{ARGUMENT_STEPS_MAX, GLOB_BYTES_MAX, GLOB_WAYS_MAX};
     pub use crate::replay::{DIFF_CALLS_MAX, DIFF_CHANGES_MAX, REPLAY_WALL_DEFAULT};
     pub use crate::reply::{
         BLOCKS_MAX, FAULT_BYTES_MAX, IMAGE_BYTES_MAX, MEDIA_TYPE_BYTES_MAX, OUTPUT_BYTES_DEFAULT,
-        OUTPUT_BYTES_MIN, SECRET_BYTES_MIN, SECRETS_BYTES_MAX,
+        OUTPUT_BYTES_MIN, SECRET_BYTES_MIN, SECRET_PART_BYTES_MIN, SECRETS_BYTES_MAX,
     };
     pub use crate::right::{
         HOST_BYTES_MAX, RIGHT_BYTES_MAX, RIGHT_PATH_BYTES_MAX, RIGHT_PATH_DEPTH_MAX,
@@ -140,16 +148,19 @@ pub mod limits {
     pub use crate::run::{
         APPROVAL_DEFAULT, BATCH_CALLS_DEFAULT, BATCH_WALL_DEFAULT, BLOCKING_DEFAULT,
         CANCEL_GRACE_DEFAULT, CONCURRENCY_DEFAULT, DEPTH_DEFAULT, IDLE_DEFAULT, MUTATIONS_DEFAULT,
-        NAME_KEPT_BYTES_MAX, QUEUE_DEFAULT, RUN_BYTES_DEFAULT, RUN_CALLS_DEFAULT, RUN_WALL_DEFAULT,
-        TAPE_WALL_DEFAULT, WALL_DEFAULT,
+        NAME_KEPT_BYTES_MAX, PREVIEW_WALL, QUEUE_DEFAULT, RUN_BYTES_DEFAULT, RUN_CALLS_DEFAULT,
+        RUN_WALL_DEFAULT, TAPE_WALL_DEFAULT, WALL_DEFAULT,
     };
     pub use crate::schema::{
-        ALLOWED_MAX, CHECK_STEPS_MIN, CHECK_STEPS_PER_BYTE, EXCERPT_BYTES_MAX, MISMATCH_BYTES_MAX,
-        NEAREST_CHARS_MAX, NEAREST_WORDS_MAX, PATTERN_BYTES_MAX, POINTER_BYTES_MAX, PROBLEMS_MAX,
-        SCHEMA_BYTES_MAX, SCHEMA_CHAIN_MAX, SCHEMA_DEPTH_MAX, SCHEMA_NAMES_MAX,
-        SCHEMA_PATTERNS_MAX, SCHEMA_VALUES_MAX, SCHEMA_WIDTH_MAX,
+        ALLOWED_MAX, CHECK_STEPS_MIN, CHECK_STEPS_PER_BYTE, EXCERPT_BYTES_MAX, EXTRACT_CHOICES_MAX,
+        EXTRACT_SCHEMAS_MAX, MISMATCH_BYTES_MAX, NEAREST_CHARS_MAX, NEAREST_WORDS_MAX,
+        PATTERN_BYTES_MAX, POINTER_BYTES_MAX, PROBLEMS_MAX, SCHEMA_BYTES_MAX, SCHEMA_CHAIN_MAX,
+        SCHEMA_DEPTH_MAX, SCHEMA_NAMES_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_VALUES_MAX,
+        SCHEMA_WIDTH_MAX,
     };
-    pub use crate::spec::{FOOTPRINT_KEYS_MAX, RESOURCE_BYTES_MAX, RESOURCE_SEGMENTS_MAX};
+    pub use crate::spec::{
+        FOOTPRINT_KEYS_MAX, PREVIEW_BYTES_MAX, RESOURCE_BYTES_MAX, RESOURCE_SEGMENTS_MAX,
+    };
     pub use crate::tape::{
         BACKLOG_BYTES_DEFAULT, BACKLOG_PROGRESS_DEFAULT, BACKLOG_RECORDS_DEFAULT, READ_RECORDS_MAX,
         TAPE_LINE_BYTES_MAX,
@@ -170,6 +181,14 @@ pub mod layer {
     };
 }
 
+/// What rules are made of: the typed parts of a [`Rule`], and what [`Rules`] say.
+pub mod rule {
+    pub use crate::policy::{
+        Argument, ArgumentError, Effect, Flaw, Glob, GlobError, Literal, Mark, NotANumber, Number,
+        Otherwise, Part, Said, Says, Side, Test, Walls,
+    };
+}
+
 /// What rights are about: the typed parts of a [`Right`].
 pub mod scope {
     pub use crate::right::{
@@ -187,6 +206,7 @@ macro_rules! tools {
 /// What the macros expand to. Not for use by hand.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::grant::{is_word, secret_value, uses_secret};
     pub use crate::tool::{Part, declared, granted, part, returned, schema_of, sent};
     pub use {schemars, serde};
 
@@ -205,4 +225,12 @@ mod pages {
     mod writing_tools {}
     #[doc = include_str!("../../../docs/results.md")]
     mod results {}
+    #[doc = include_str!("../../../docs/labels.md")]
+    mod labels {}
+    #[doc = include_str!("../../../docs/guide/writing-a-tool.md")]
+    mod guide_writing_a_tool {}
+    #[doc = include_str!("../../../docs/guide/testing-from-a-tape.md")]
+    mod guide_testing_from_a_tape {}
+    #[doc = include_str!("../../../docs/guide/approvals-and-policy.md")]
+    mod guide_approvals_and_policy {}
 }

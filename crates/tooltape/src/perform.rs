@@ -237,6 +237,7 @@ fn replayed(reply: &Reply) -> Output {
         metadata: reply.metadata.clone(),
         stop: reply.stop,
         source: Source::Mock,
+        label: reply.label.clone(),
     }
 }
 
@@ -253,6 +254,10 @@ impl Perform for FromTape {
             return attempt.run(grants);
         }
         let output = self.replay(attempt.call());
+        // What fails has no output to say what it saw.
+        if let Some(label) = self.0.get(&attempt.call().no()).and_then(|past| past.label.as_ref()) {
+            grants.life().saw(label);
+        }
         Box::pin(async move { output })
     }
 }

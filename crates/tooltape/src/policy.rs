@@ -1,16 +1,32 @@
 //! Decides whether a call may run, and never acts.
 
+mod argument;
+mod evidence;
+mod glob;
+mod host;
+mod lint;
+mod literal;
+mod rule;
+mod rules;
+mod strict;
+
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
+pub use argument::{ARGUMENT_STEPS_MAX, Argument, ArgumentError, Test};
+pub use glob::{GLOB_BYTES_MAX, GLOB_WAYS_MAX, Glob, GlobError};
+pub use lint::{Flaw, Part};
+pub use literal::{Literal, NotANumber, Number};
+pub use rule::{Effect, Mark, Rule, Says, Side, Walls};
+pub use rules::{Otherwise, Rules, Said};
 use serde::Serialize;
+pub(crate) use strict::outside;
 
+use crate::approve::Question;
 use crate::call::{Call, Facts};
 use crate::canon::{Canon, Domain, Hash};
-use crate::fault::{Denied, Fault};
-use crate::spec::Access;
+use crate::fault::{Denied, Fault, ToolError};
 use crate::tool::BoxFuture;
 
 /// A decision about one call, and the rule that made it.
@@ -20,11 +36,19 @@ pub enum Verdict {
     Allow {
         /// The rule that decided.
         rule: Cow<'static, str>,
+        /// Whether it decided knowing the [label](Call::label) of the call, so that nobody is asked
+        /// about that.
+        despite_label: bool,
+        /// Whether it decided about this very tool, so that a strict run asks nobody about what
+        /// that does not declare.
+        names_tool: bool,
     },
     /// Run it if somebody who was asked says yes.
     Ask {
         /// The rule that decided.
         rule: Cow<'static, str>,
+        /// Whether a yes is for this call and its arguments alone, and for nothing that follows.
+        exact: bool,
     },
     /// Do not run it.
     Deny {
@@ -38,12 +62,27 @@ pub enum Verdict {
 impl Verdict {
     /// Allows, by this rule.
     pub fn allow(rule: impl Into<Cow<'static, str>>) -> Verdict {
-        Verdict::Allow { rule: rule.into() }
+        Verdict::Allow { rule: rule.into(), despite_label: false, names_tool: false }
+    }
+
+    /// Allows, by this rule, which knows what [label](Call::label) the call has.
+    pub fn allow_despite_label(rule: impl Into<Cow<'static, str>>) -> Verdict {
+        Verdict::Allow { rule: rule.into(), despite_label: true, names_tool: false }
+    }
+
+    /// Allows, by this rule, which names the tool of the call.
+    pub fn allow_tool(rule: impl Into<Cow<'static, str>>) -> Verdict {
+        Verdict::Allow { rule: rule.into(), despite_label: false, names_tool: true }
     }
 
     /// Asks, by this rule.
     pub fn ask(rule: impl Into<Cow<'static, str>>) -> Verdict {
-        Verdict::Ask { rule: rule.into() }
+        Verdict::Ask { rule: rule.into(), exact: false }
+    }
+
+    /// Asks, by this rule, about this call and its arguments alone.
+    pub fn ask_exactly(rule: impl Into<Cow<'static, str>>) -> Verdict {
+        Verdict::Ask { rule: rule.into(), exact: true }
     }
 
     /// Denies, by this rule, and tells the model why.
@@ -54,7 +93,9 @@ impl Verdict {
     /// The rule that decided.
     pub fn rule(&self) -> &Cow<'static, str> {
         match self {
-            Verdict::Allow { rule } | Verdict::Ask { rule } | Verdict::Deny { rule, .. } => rule,
+            Verdict::Allow { rule, .. }
+            | Verdict::Ask { rule, .. }
+            | Verdict::Deny { rule, .. } => rule,
         }
     }
 }
@@ -88,79 +129,6 @@ impl<F: Fn(&Call) -> Verdict + Send + Sync> Policy for F {
     /// function around it. Where that says too little, implement [`Policy`].
     fn version(&self) -> Hash {
         Hash::of(Domain::Policy, std::any::type_name::<F>().as_bytes())
-    }
-}
-
-/// Rules by access and by name. What no rule names is denied, and a denial beats everything.
-///
-/// ```
-/// use tooltape::Rules;
-/// let rules = Rules::allow_reads().ask_before_writes().deny("push", "not on a Friday");
-/// ```
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Rules {
-    reads: bool,
-    ask_writes: bool,
-    allowed: Vec<String>,
-    denied: BTreeMap<String, String>,
-}
-
-impl Rules {
-    /// Denies everything.
-    pub fn deny_all() -> Rules {
-        Rules::default()
-    }
-
-    /// Allows what is pure or only reads; denies the rest.
-    pub fn allow_reads() -> Rules {
-        Rules { reads: true, ..Rules::default() }
-    }
-
-    /// Asks before a write that no other rule decides.
-    #[must_use]
-    pub fn ask_before_writes(mut self) -> Rules {
-        self.ask_writes = true;
-        self
-    }
-
-    /// Allows the tool of exactly this name.
-    #[must_use]
-    pub fn allow(mut self, name: impl Into<String>) -> Rules {
-        self.allowed.push(name.into());
-        self
-    }
-
-    /// Denies the tool of exactly this name, and tells the model why.
-    #[must_use]
-    pub fn deny(mut self, name: impl Into<String>, told: impl Into<String>) -> Rules {
-        self.denied.insert(name.into(), told.into());
-        self
-    }
-}
-
-impl Policy for Rules {
-    fn judge(&self, call: &Call) -> Verdict {
-        let name = call.tool().name().as_str();
-        let effects = call.effects();
-        if let Some(told) = self.denied.get(name) {
-            return Verdict::deny(format!("deny {name}"), told);
-        }
-        if self.allowed.iter().any(|allowed| allowed == name) {
-            return Verdict::allow(format!("allow {name}"));
-        }
-        match effects.access {
-            _ if effects.confirm && (self.reads || self.ask_writes) => Verdict::ask("confirm"),
-            Access::Pure | Access::Read if self.reads => Verdict::allow("allow reads"),
-            Access::Write if self.ask_writes => Verdict::ask("ask before writes"),
-            Access::Write if self.reads => Verdict::deny("allow reads", "this run may only read"),
-            Access::Pure | Access::Read | Access::Write => {
-                Verdict::deny("deny all", format!("`{name}` is not allowed in this run"))
-            }
-        }
-    }
-
-    fn version(&self) -> Hash {
-        version_of(self)
     }
 }
 
@@ -209,10 +177,23 @@ pub(crate) struct Refused {
     pub(crate) fault: Fault,
 }
 
+/// The rule that asks whether to do again what may have happened.
+const RULE_IN_DOUBT: &str = "in doubt";
+
 /// A call that somebody must be asked about.
 pub struct Pending {
     call: Call,
     rule: Cow<'static, str>,
+    exact: bool,
+    in_doubt: bool,
+    shown: Shown,
+}
+
+/// What whoever is asked about a call can see besides.
+#[derive(Default)]
+struct Shown {
+    question: Option<Question>,
+    preview: Option<Result<String, ToolError>>,
 }
 
 /// What somebody who was asked said.
@@ -222,6 +203,9 @@ pub enum Answer {
     Once,
     /// Run it, and whatever else this rule asks about the same tool until the run ends.
     Run,
+    /// Run it, this once, by an answer that somebody saved before; the tape says which. It is none
+    /// to a question that is [exact](Pending::is_exact).
+    Saved(String),
     /// Do not run it; the model reads why.
     Deny(String),
     /// Nobody answers now: the question waits on the tape, and the run pauses. A nested run cannot
@@ -243,6 +227,12 @@ impl From<Refused> for Halted {
 }
 
 impl Pending {
+    /// Asks whether to do again what may have happened.
+    pub(crate) fn again(call: Call) -> Pending {
+        let (rule, shown) = (RULE_IN_DOUBT.into(), Shown::default());
+        Pending { call, rule, exact: true, in_doubt: true, shown }
+    }
+
     /// The call in question.
     pub fn call(&self) -> &Call {
         &self.call
@@ -253,13 +243,40 @@ impl Pending {
         &self.rule
     }
 
+    /// What the call would change as things are now, or why that cannot be shown; nothing, where
+    /// its tool has no [`Preview`](crate::Preview).
+    pub fn preview(&self) -> Option<&Result<String, ToolError>> {
+        self.shown.preview.as_ref()
+    }
+
+    /// The question as it is on the tape: until when it stands, and what a yes is good for.
+    pub fn question(&self) -> Option<&Question> {
+        self.shown.question.as_ref()
+    }
+
+    /// Lets whoever is asked see this.
+    pub(crate) fn show(&mut self, question: Question, preview: Option<Result<String, ToolError>>) {
+        self.shown = Shown { question: Some(question), preview };
+    }
+
+    /// Whether a yes is for this call and its arguments alone: [`Answer::Run`] says no more than
+    /// [`Answer::Once`] then, and what was answered before does not count.
+    pub fn is_exact(&self) -> bool {
+        self.exact
+    }
+
+    /// Whether the call began before a crash and nobody knows what it did: a yes does it again.
+    pub fn is_in_doubt(&self) -> bool {
+        self.in_doubt
+    }
+
     pub(crate) fn rule_text(&self) -> &Cow<'static, str> {
         &self.rule
     }
 
     pub(crate) fn answer(self, answer: Answer) -> Result<Permit, Halted> {
         match answer {
-            Answer::Once | Answer::Run => Ok(Permit { call: self.call }),
+            Answer::Once | Answer::Run | Answer::Saved(_) => Ok(Permit { call: self.call }),
             Answer::Deny(told) => {
                 let fault = denied(self.rule, Some(told));
                 Err(Halted::Refused(Refused { call: self.call, fault }))
@@ -295,20 +312,29 @@ pub(crate) fn judge(policy: &dyn Policy, call: &Call) -> Verdict {
 }
 
 /// The version of a policy. One that panics has one too.
-pub(crate) fn version(policy: &dyn Policy) -> Hash {
+pub(crate) fn version(policy: &dyn Policy, strict: bool) -> Hash {
     let version = panic::catch_unwind(AssertUnwindSafe(|| policy.version()));
-    version.unwrap_or_else(|_| Hash::of(Domain::Policy, b"the policy panicked"))
+    let version = version.unwrap_or_else(|_| Hash::of(Domain::Policy, b"the policy panicked"));
+    match strict {
+        false => version,
+        true => Hash::of(Domain::Policy, &[b"strict", &version.as_bytes()[..]].concat()),
+    }
 }
 
 impl Verdict {
+    /// What it says, whoever says it.
+    pub fn says(&self) -> Says {
+        match self {
+            Verdict::Allow { .. } => Says::Allow,
+            Verdict::Ask { .. } => Says::Ask,
+            Verdict::Deny { .. } => Says::Deny,
+        }
+    }
+
     /// The word for it that the tape keeps.
     #[inline]
     pub(crate) fn word(&self) -> &'static str {
-        match self {
-            Verdict::Allow { .. } => "allow",
-            Verdict::Ask { .. } => "ask",
-            Verdict::Deny { .. } => "deny",
-        }
+        self.says().word()
     }
 
     /// Makes the verdict true of the call. The only way to a permit.
@@ -316,7 +342,10 @@ impl Verdict {
     pub(crate) fn apply(self, call: Call) -> Judged {
         match self {
             Verdict::Allow { .. } => Judged::Permitted(Permit { call }),
-            Verdict::Ask { rule } => Judged::Pending(Pending { call, rule }),
+            Verdict::Ask { rule, exact } => {
+                let (in_doubt, shown) = (false, Shown::default());
+                Judged::Pending(Pending { call, rule, exact, in_doubt, shown })
+            }
             Verdict::Deny { rule, told } => {
                 Judged::Refused(Refused { call, fault: denied(rule, told) })
             }

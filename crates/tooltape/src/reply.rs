@@ -1,6 +1,7 @@
 //! What a model reads back, and what the application sees of it.
 
 mod bound;
+mod fault;
 mod finish;
 mod frame;
 mod read;
@@ -8,6 +9,7 @@ mod redact;
 mod shorten;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -15,21 +17,27 @@ pub(crate) use bound::share;
 pub use bound::{
     BLOCKS_MAX, IMAGE_BYTES_MAX, MEDIA_TYPE_BYTES_MAX, OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MIN,
 };
+pub use fault::FaultView;
 pub use finish::FAULT_BYTES_MAX;
 use finish::OnTape;
 pub(crate) use finish::{Finished, Finishing};
 pub use frame::{Frame, Framing};
 pub(crate) use read::Settled;
-pub use redact::{RedactError, Redactor, SECRET_BYTES_MIN, SECRETS_BYTES_MAX};
+pub use redact::{
+    RedactError, RedactedBytes, RedactedText, Redactor, SECRET_BYTES_MIN, SECRET_PART_BYTES_MIN,
+    SECRETS_BYTES_MAX,
+};
 use serde::ser::SerializeStruct;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::call::{Facts, Outcome};
 use crate::canon::{Canon, Doc, Domain, Hash, Limits};
-use crate::fault::{BoundKind, Executed, Fault, FaultKind, ToolError, text_of};
+use crate::fault::{Executed, Fault, ToolError};
+use crate::label::Label;
+use crate::right::SpendScope;
 use crate::schema::Checker;
-use crate::spec::Vote;
+use crate::spec::{Enforced, Vote};
 use crate::tool::{Block, Content, Output, Registered, Source};
 
 /// What the model reads back. There is exactly one for every proposal.
@@ -50,7 +58,10 @@ impl Deref for Reply {
 /// What became of a call, as the model and the application read it.
 ///
 /// What the call was is read in the same way, from the [`Facts`] that its events share.
-#[derive(Clone, Debug)]
+///
+/// It is written down, and debugged, without the secrets that were found: what the tool returned
+/// whole is only in `value` and `details` themselves.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Rendered {
     facts: Arc<Facts>,
@@ -80,6 +91,14 @@ pub struct Rendered {
     pub metadata: Option<Box<Value>>,
     /// How long the attempt took. Outside the hashes that a replay compares.
     pub elapsed_us: u64,
+    /// The label of what the tool returned, where that says anything.
+    pub label: Option<Arc<Label>>,
+    /// Whoever vouches for it, though it was made from what nobody vouches for.
+    pub endorsed: Option<Arc<str>>,
+    /// What held the tool to what it declares.
+    pub enforced_by: Enforced,
+    /// What the children of the call spent, where they spent anything.
+    pub spent: Option<Box<[SpendScope]>>,
     /// How it is framed when a model reads it. It follows from the run, and is not recorded.
     pub frame: Option<Frame>,
     /// What the tape keeps instead, where a secret was found that only the application may see.
@@ -94,8 +113,32 @@ impl Deref for Rendered {
     }
 }
 
+impl fmt::Debug for Rendered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kept = self.on_tape.as_deref().unwrap_or(self);
+        f.debug_struct("Rendered")
+            .field("facts", &self.facts)
+            .field("executed", &self.executed)
+            .field("is_error", &self.is_error)
+            .field("content", &self.content)
+            .field("value", &kept.value)
+            .field("fault", &self.fault)
+            .field("source", &self.source)
+            .field("stop", &self.stop)
+            .field("vote", &self.vote)
+            .field("artifacts", &self.artifacts)
+            .field("result_hash", &self.result_hash)
+            .field("details", &kept.details)
+            .field("metadata", &self.metadata)
+            .field("elapsed_us", &self.elapsed_us)
+            .field("frame", &self.frame)
+            .finish()
+    }
+}
+
 impl Serialize for Rendered {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let kept = self.on_tape.as_deref().unwrap_or(self);
         let mut fields = serializer.serialize_struct("Rendered", 18)?;
         fields.serialize_field("call", &self.call)?;
         fields.serialize_field("call_id", &self.id)?;
@@ -104,7 +147,7 @@ impl Serialize for Rendered {
         fields.serialize_field("executed", &self.executed)?;
         fields.serialize_field("is_error", &self.is_error)?;
         fields.serialize_field("content", &self.content)?;
-        fields.serialize_field("value", &self.value)?;
+        fields.serialize_field("value", &kept.value)?;
         fields.serialize_field("fault", &self.fault)?;
         fields.serialize_field("source", &self.source)?;
         fields.serialize_field("stop", &self.stop)?;
@@ -112,62 +155,23 @@ impl Serialize for Rendered {
         fields.serialize_field("artifacts", &self.artifacts)?;
         fields.serialize_field("args_hash", &self.args_hash)?;
         fields.serialize_field("result_hash", &self.result_hash)?;
-        fields.serialize_field("details", &self.details)?;
+        fields.serialize_field("details", &kept.details)?;
         fields.serialize_field("metadata", &self.metadata)?;
         fields.serialize_field("elapsed_us", &self.elapsed_us)?;
-        fields.end()
-    }
-}
-
-/// A fault as programs read it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct FaultView {
-    /// Who acts next.
-    pub kind: FaultKind,
-    /// A stable code.
-    pub code: Arc<str>,
-    /// The bound that was reached.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bound: Option<BoundKind>,
-    /// Where that bound stands.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u64>,
-    /// How much was used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub used: Option<u64>,
-    /// The rule that denied.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<Arc<str>>,
-    /// Whether an approval was needed and nobody could be asked.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unasked: bool,
-    /// Whether it ended the run.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub fatal: bool,
-    /// What the tool chose to tell the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub told: Option<Arc<str>>,
-    /// What the host reads.
-    pub message: Arc<str>,
-}
-
-impl FaultView {
-    fn new(fault: &Fault) -> FaultView {
-        let exceeded = if let Fault::Exceeded(exceeded) = fault { Some(exceeded) } else { None };
-        let denied = if let Fault::Denied(denied) = fault { Some(denied) } else { None };
-        FaultView {
-            kind: fault.kind(),
-            code: fault.code().into(),
-            bound: exceeded.map(|exceeded| exceeded.bound),
-            limit: exceeded.map(|exceeded| exceeded.limit),
-            used: exceeded.and_then(|exceeded| exceeded.used),
-            rule: denied.map(|denied| denied.rule.as_ref().into()),
-            unasked: denied.is_some_and(|denied| denied.unasked),
-            fatal: fault.is_fatal(),
-            told: fault.said().and_then(ToolError::chosen).map(Into::into),
-            message: text_of(fault).into(),
+        if let Some(label) = &self.label {
+            fields.serialize_field("label", label)?;
         }
+        if let Some(spent) = &self.spent {
+            let spent: Vec<String> = spent.iter().map(ToString::to_string).collect();
+            fields.serialize_field("spent", &spent)?;
+        }
+        if let Some(endorsed) = &self.endorsed {
+            fields.serialize_field("endorsed", endorsed)?;
+        }
+        if !self.enforced_by.is_default() {
+            fields.serialize_field("enforced_by", &self.enforced_by)?;
+        }
+        fields.end()
     }
 }
 
@@ -202,6 +206,29 @@ impl Reply {
         Reply(Arc::new(Rendered { facts, vote, ..Rendered::clone(self) }))
     }
 
+    /// The same reply, if it is no more than a value that somebody vouches for.
+    #[cold]
+    pub(crate) fn endorsed_by(self, by: &Arc<str>) -> Reply {
+        let is_value = |it: &Canon| *self.content == [shown(it)] && self.metadata.is_none();
+        if self.fault.is_some() || !self.value.as_ref().is_some_and(is_value) {
+            return self;
+        }
+        let mut rendered = Arc::unwrap_or_clone(self.0);
+        rendered.label = rendered.label.and_then(|label| label.endorsed().kept());
+        rendered.endorsed = Some(by.clone());
+        rendered.on_tape = rendered.on_tape.map(|on_tape| on_tape.endorsed_by(by));
+        Reply(Arc::new(rendered))
+    }
+
+    /// The same reply of a call whose children spent this.
+    #[cold]
+    pub(crate) fn having_spent(self, spent: Box<[SpendScope]>) -> Reply {
+        let mut rendered = Arc::unwrap_or_clone(self.0);
+        rendered.on_tape = rendered.on_tape.map(|on_tape| on_tape.having_spent(spent.clone()));
+        rendered.spent = Some(spent);
+        Reply(Arc::new(rendered))
+    }
+
     /// The same reply in another frame.
     fn in_frame(self, frame: Option<Frame>) -> Reply {
         let rendered = Arc::unwrap_or_clone(self.0);
@@ -213,6 +240,9 @@ impl Reply {
     pub(crate) fn lasting_like(self, recorded: &Reply) -> Reply {
         let mut rendered = Arc::unwrap_or_clone(self.0);
         rendered.elapsed_us = recorded.elapsed_us;
+        (rendered.label, rendered.endorsed) = (recorded.label.clone(), recorded.endorsed.clone());
+        rendered.spent = recorded.spent.clone();
+        rendered.enforced_by = recorded.enforced_by;
         if !rendered.is_error && !recorded.is_error {
             rendered.source = recorded.source;
         }
@@ -246,10 +276,16 @@ impl Reply {
 
 /// Renders a result. With [`render_plain`], the only constructor of a reply.
 #[inline]
-pub(crate) fn render(facts: Arc<Facts>, finished: Finished, elapsed_us: u64) -> Reply {
+pub(crate) fn render(
+    facts: Arc<Facts>,
+    finished: Finished,
+    label: Option<Arc<Label>>,
+    elapsed_us: u64,
+) -> Reply {
     let Finished { normal: result, artifacts, frame, on_tape } = finished;
     let tool = facts.registered.as_deref();
     let vote = tool.map_or(Vote::Counting, |tool| tool.effects().vote);
+    let enforced_by = tool.map_or_else(Enforced::default, Registered::enforced_by);
     let result_hash = result.hash();
     let Normal { executed, content, value, fault, source, stop, details, metadata, .. } = result;
     let mut rendered = Rendered {
@@ -267,6 +303,10 @@ pub(crate) fn render(facts: Arc<Facts>, finished: Finished, elapsed_us: u64) -> 
         details,
         metadata,
         elapsed_us,
+        label,
+        endorsed: None,
+        spent: None,
+        enforced_by,
         frame,
         on_tape: None,
     };
@@ -278,11 +318,18 @@ pub(crate) fn render(facts: Arc<Facts>, finished: Finished, elapsed_us: u64) -> 
 
 /// Renders a value that is shown as it is.
 #[inline]
-pub(crate) fn render_plain(facts: Arc<Facts>, output: Output, elapsed_us: u64) -> Reply {
+pub(crate) fn render_plain(
+    facts: Arc<Facts>,
+    output: Output,
+    label: Option<Arc<Label>>,
+    elapsed_us: u64,
+) -> Reply {
     let Output { value, details, metadata, stop, source, .. } = output;
     let value = value.expect("what is plain has a value");
+    let tool = facts.registered.as_deref();
     Reply(Arc::new(Rendered {
-        vote: facts.registered.as_ref().map_or(Vote::Counting, |tool| tool.effects().vote),
+        vote: tool.map_or(Vote::Counting, |tool| tool.effects().vote),
+        enforced_by: tool.map_or_else(Enforced::default, Registered::enforced_by),
         facts,
         executed: Executed::Executed,
         is_error: false,
@@ -296,6 +343,9 @@ pub(crate) fn render_plain(facts: Arc<Facts>, output: Output, elapsed_us: u64) -
         details,
         metadata,
         elapsed_us,
+        label,
+        endorsed: None,
+        spent: None,
         frame: None,
         on_tape: None,
     }))
@@ -303,7 +353,7 @@ pub(crate) fn render_plain(facts: Arc<Facts>, output: Output, elapsed_us: u64) -
 
 /// The reply of a call that a stage before its tool refused, before it is finished.
 pub(crate) fn refusal(facts: Arc<Facts>, fault: Fault) -> Reply {
-    render(facts, Finished::of(Normal::fault(fault)), 0)
+    render(facts, Finished::of(Normal::fault(fault)), None, 0)
 }
 
 /// A result in normal form.
@@ -367,7 +417,7 @@ impl Normal {
 /// Checks a value against the tool's output schema and puts it into canonical form.
 #[inline]
 fn normalise(output: Output, tool: Option<&Registered>) -> Normal {
-    let Output { value, content, details, metadata, stop, source } = output;
+    let Output { value, content, details, metadata, stop, source, label: _ } = output;
     let Some(value) = value else {
         return Normal {
             executed: Executed::Executed,
@@ -422,7 +472,7 @@ fn shown(value: &Canon) -> Block {
     }
 }
 
-fn unnormal(code: &'static str, why: &dyn std::fmt::Display) -> Fault {
+fn unnormal(code: &'static str, why: &dyn fmt::Display) -> Fault {
     let told = format!("executed, but the tool's output does not fit what it declared: {why}");
     Fault::Failed(ToolError::tell(told).code(code))
 }

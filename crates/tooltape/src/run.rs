@@ -7,6 +7,8 @@ mod begin;
 mod budget;
 mod drive;
 mod end;
+mod endorse;
+mod error;
 mod fork;
 mod gate;
 mod inside;
@@ -14,22 +16,26 @@ mod limits;
 mod past;
 mod path;
 mod pools;
+mod preview;
 mod question;
 mod results;
 mod resume;
 mod scope;
 mod setup;
 mod spawn;
+mod spending;
+mod taint;
 mod trail;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, PoisonError, Weak};
 
 use begin::LiveRun;
 use drive::Driven;
 pub use end::RunEnd;
+pub use endorse::EndorseError;
+pub use error::{Missing, ResumeError, RunError};
 pub use fork::Fork;
 pub use limits::{
     APPROVAL_DEFAULT, BATCH_CALLS_DEFAULT, BATCH_WALL_DEFAULT, BLOCKING_DEFAULT,
@@ -41,26 +47,27 @@ use past::{Begun, Standing};
 pub(crate) use past::{Opening, Said};
 pub use path::NAME_KEPT_BYTES_MAX;
 use path::Step;
+pub use preview::PREVIEW_WALL;
 pub use question::{AnswerError, OpenQuestion, answer_question, open_questions};
-pub use resume::ResumeError;
+pub use results::SecretError;
 pub use scope::Canceller;
 use scope::{Halts, Scope};
 pub use setup::Recovery;
 use setup::Setup;
 pub use spawn::{Child, Nested, Spawn};
+use taint::Shown;
 
 use crate::call::Proposal;
 use crate::fault::{Executed, Fault, FaultKind};
-use crate::grant::Need;
 use crate::id::{CallNo, RunId};
 use crate::place::Place;
-use crate::reply::{RedactError, Reply};
+use crate::reply::Reply;
 use crate::right::{Holding, Rights};
 use crate::spec::Spec;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OnceLock};
-use crate::tape::{Backlog, Event, Subscription, TapeError};
-use crate::tool::{RegisterError, Registered, Tool};
+use crate::tape::{Backlog, Event, Subscription};
+use crate::tool::{Registered, Tool};
 use crate::toolbox::{Offer, Toolbox};
 
 /// One execution, from the first proposal to the last reply.
@@ -98,6 +105,8 @@ pub struct Run {
     standing: Mutex<Vec<Standing>>,
     /// What it may do at this place of a replay.
     holding: Mutex<Option<Holding>>,
+    /// What its model was shown.
+    shown: Shown,
 }
 
 impl Run {
@@ -110,8 +119,10 @@ impl Run {
         let toolbox = setup.toolbox.lock().unwrap_or_else(PoisonError::into_inner);
         let first_offer = toolbox.offer_all();
         drop(toolbox);
+        let shown = Shown::new(setup.label.clone(), setup.seen_by.clone());
         Run {
             setup,
+            shown,
             first_offer,
             tools_changed: AtomicBool::new(false),
             added: Mutex::default(),
@@ -289,7 +300,7 @@ impl Run {
             Ok([proposal]) => {
                 let settled = self.settle(self.resolve_alone(offer, proposal), scope).await;
                 return match settled {
-                    Ok(reply) if reply.fault.is_none() => Ok(vec![reply]),
+                    Ok(reply) if reply.fault.is_none() && reply.label.is_none() => Ok(vec![reply]),
                     Ok(reply) => self.close_if_ended(vec![reply]),
                     Err(call) => Err(self.pause(&[call], Vec::new()).await),
                 };
@@ -345,14 +356,6 @@ impl Run {
         toolbox.tools().flat_map(|tool| self.missing_for(tool.spec())).collect()
     }
 
-    pub(crate) fn missing_for(&self, spec: &Spec) -> Vec<Missing> {
-        let live = self.live();
-        let hook = spec.hooks.reconcile.as_ref().map_or(&[][..], |hook| hook.needs());
-        let needs = spec.needs.iter().chain(hook.iter().filter(|need| !spec.needs.contains(need)));
-        let missing = needs.filter(|need| !live.grants.covers(**need));
-        missing.map(|need| Missing { tool: spec.name.clone(), need: *need }).collect()
-    }
-
     /// Fails before the first effect, not at the call that lacks something.
     #[inline]
     fn check_grants(&self) -> Result<(), RunError> {
@@ -387,6 +390,7 @@ impl Run {
 
     #[inline]
     fn close_if_ended(&self, replies: Vec<Reply>) -> Result<Vec<Reply>, RunError> {
+        self.show(&replies);
         match replies.iter().find_map(|reply| self.ends(reply)) {
             None => Ok(replies),
             Some(why) => {
@@ -429,67 +433,4 @@ impl Run {
 
 fn cancelled(executed: Executed) -> Fault {
     Fault::Cancelled { executed, said: None }
-}
-
-/// A grant that a tool needs and a run does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
-    /// The tool.
-    pub tool: Arc<str>,
-    /// The grant.
-    pub need: Need,
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` needs `{}`", self.tool, self.need.name())
-    }
-}
-
-/// Why a run could not go on. The replies that were made are never lost.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// Tools need what was not granted. Nothing was executed.
-    #[error("not executed: {}, which the run was not granted",
-        .0.iter().map(Missing::to_string).collect::<Vec<_>>().join(", "))]
-    MissingGrants(Vec<Missing>),
-    /// The secrets that the run was granted cannot be looked for. Nothing was executed.
-    #[error("not executed: {0}")]
-    Redact(#[from] RedactError),
-    /// A tool was refused.
-    #[error(transparent)]
-    Register(#[from] RegisterError),
-    /// A fault ended the run. Every call of the batch was settled first.
-    #[error("the run ended: {why}")]
-    Ended {
-        /// The fault.
-        why: String,
-        /// The replies of the batch, in order.
-        replies: Vec<Reply>,
-    },
-    /// Somebody must answer before the run goes on. It is on the tape: answer there, and
-    /// [resume](Run::resume) it.
-    #[error("the run is paused: {} of its calls wait for an answer", .calls.len())]
-    Paused {
-        /// The calls that wait.
-        calls: Vec<CallNo>,
-        /// The replies of the batch that were made, in order.
-        replies: Vec<Reply>,
-    },
-    /// The run ended earlier. Nothing was executed.
-    #[error("not executed: the run ended before: {why}")]
-    Closed {
-        /// Why it ended.
-        why: String,
-    },
-    /// A tool called the run that it is a call of. Nothing was executed.
-    #[error("not executed: a tool cannot use the run that called it; take `Spawn` for a child")]
-    Reentered,
-    /// A child was to be given a tool. It is not there.
-    #[error("a child's tools can only be taken away")]
-    Narrow,
-    /// The tape could not be written.
-    #[error(transparent)]
-    Tape(#[from] TapeError),
 }

@@ -22,6 +22,7 @@ mod found;
 mod rules;
 mod union;
 mod explain;
+mod extract;
 mod refuse;
 
 pub use admit::{
@@ -29,6 +30,8 @@ pub use admit::{
     SCHEMA_WIDTH_MAX,
 };
 pub use error::{PatternFault, SchemaError};
+pub(crate) use extract::check_extract;
+pub use extract::{EXTRACT_CHOICES_MAX, EXTRACT_SCHEMAS_MAX};
 pub use near::{NEAREST_CHARS_MAX, NEAREST_WORDS_MAX, nearest};
 pub use refs::SCHEMA_NAMES_MAX;
 pub use words::{

@@ -2,7 +2,9 @@
 
 mod bounds;
 mod effects;
+mod enforced;
 mod footprint;
+mod preview;
 mod reconcile;
 mod require;
 mod template;
@@ -15,10 +17,12 @@ use serde_json::Value;
 
 pub use bounds::{Bound, Bounds, Retry};
 pub use effects::{Access, Determinism, Effects, Reach, Repeat, Vote};
+pub use enforced::Enforced;
 pub use footprint::{
     FOOTPRINT_KEYS_MAX, Footprint, FootprintOf, RESOURCE_BYTES_MAX, RESOURCE_SEGMENTS_MAX,
     Resource, ResourceError,
 };
+pub use preview::{PREVIEW_BYTES_MAX, Preview};
 pub use reconcile::{Found, Reconcile};
 pub(crate) use require::Requirement;
 pub use template::{KeyTemplate, KeyTemplateError};
@@ -26,6 +30,7 @@ pub use template::{KeyTemplate, KeyTemplateError};
 use crate::canon::{Canon, Flat};
 use crate::fault::Repair;
 use crate::grant::{Grant, Need};
+use crate::label::Label;
 
 /// The version of a tool that names none.
 pub const VERSION_DEFAULT: &str = "0.1.0";
@@ -58,6 +63,8 @@ pub struct Spec {
     /// The [rights](crate::Right) that a call needs, as `domain:action:scope`; `{path}` stands for
     /// the argument `path`.
     pub capabilities: Vec<String>,
+    /// Whom its results may come from and whom they are not for, where its effects do not say.
+    pub label: Option<Label>,
     /// How much a call may use.
     pub bounds: Bounds,
     /// How a failed attempt is repeated, where the effects permit it.
@@ -116,6 +123,8 @@ pub struct Hooks {
     pub footprint: Option<FootprintOf>,
     /// Looks whether an attempt had its effect, where a crash left that in doubt.
     pub reconcile: Option<Reconcile>,
+    /// Shows what a call would change, to whoever is asked about it.
+    pub preview: Option<Preview>,
     /// The faster way to the same as one certain `read`.
     flat: Option<(Read, ReadFlat)>,
 }
@@ -146,6 +155,7 @@ impl Spec {
             effects: Effects::default(),
             needs: Vec::new(),
             capabilities: Vec::new(),
+            label: None,
             bounds: Bounds::default(),
             retry: Retry::default(),
             history: History::default(),
@@ -163,6 +173,18 @@ impl Spec {
             && self.needs.is_empty()
             && !self.blocking
             && self.hooks.read_flat().is_some()
+    }
+
+    /// The label of its results. Where it says nothing, a `strict` reader believes nothing.
+    pub(crate) fn results(&self, strict: bool) -> Label {
+        let effects = &self.effects;
+        let is_foreign = effects.reach == Reach::Network || effects.process;
+        match (&self.label, effects.access) {
+            (Some(label), _) => label.clone(),
+            (None, Access::Read) if is_foreign => Label::untrusted(&self.name),
+            (None, Access::Write) if is_foreign && strict => Label::untrusted(&self.name),
+            (None, Access::Pure | Access::Read | Access::Write) => Label::default(),
+        }
     }
 
     /// Whether a call runs a child run.
@@ -237,6 +259,23 @@ impl Spec {
         self
     }
 
+    /// Says whom all results may come from and whom they are not for.
+    ///
+    /// Without it, the results of what only reads are untrusted where it asks other machines or
+    /// starts processes, and all others are trusted and public.
+    ///
+    /// ```
+    /// use tooltape::{Label, Spec};
+    ///
+    /// let inbox = Spec::new("inbox", "Lists mails.").labelled(Label::untrusted("inbox"));
+    /// let prices = Spec::new("prices", "Our own prices.").labelled(Label::default());
+    /// ```
+    #[must_use]
+    pub fn labelled(mut self, label: Label) -> Spec {
+        self.label = Some(label);
+        self
+    }
+
     /// Sets what computes the resources that a call reads and writes.
     ///
     /// Calls overlap as far as this permits, so it must name everything that the tool touches.
@@ -250,6 +289,13 @@ impl Spec {
     #[must_use]
     pub fn reconcile(mut self, reconcile: Reconcile) -> Spec {
         self.hooks.reconcile = Some(reconcile);
+        self
+    }
+
+    /// Sets what shows a call's changes to whoever is asked about it.
+    #[must_use]
+    pub fn preview(mut self, preview: Preview) -> Spec {
+        self.hooks.preview = Some(preview);
         self
     }
 

@@ -1,6 +1,7 @@
 //! The record of a run: append-only, chained, complete before each effect.
 
 mod chain;
+mod discreet;
 mod event;
 mod file;
 mod head;

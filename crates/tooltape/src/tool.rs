@@ -3,6 +3,7 @@
 mod bind;
 mod function;
 mod output;
+mod preview;
 mod reconcile;
 mod registered;
 mod signature;

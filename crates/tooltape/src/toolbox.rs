@@ -11,11 +11,12 @@ use std::sync::Arc;
 pub use repair::Repairs;
 pub(crate) use resolve::Reading;
 pub use resolve::SHOWN_BYTES_MAX;
+pub(crate) use resolve::telling;
 
 use crate::call::{Proposal, Resolved};
 use crate::fault::Repair;
 use crate::id::{NAME_BYTES_MAX, Name};
-use crate::spec::{FootprintOf, History, Spec};
+use crate::spec::{Enforced, FootprintOf, History, Spec};
 use crate::tool::{RegisterError, Registered, Tool};
 
 /// Every tool, by name, in the order of registration.
@@ -139,6 +140,14 @@ impl Toolbox {
     /// Offers already made do not change. Towards all other calls its footprint counts as before.
     pub fn promote(&mut self, name: &str) -> Result<(), RegisterError> {
         self.replace(name, Registered::promoted)
+    }
+
+    /// Says who holds a tool to what it declares: for whoever runs tools in a sandbox or as WASM,
+    /// and for tools of which nobody but their author knows what they do.
+    ///
+    /// Offers already made do not change. Rules can ask for it, and every reply states it.
+    pub fn enforced(&mut self, name: &str, by: Enforced) -> Result<(), RegisterError> {
+        self.replace(name, |tool| tool.enforced(by))
     }
 
     fn replace(

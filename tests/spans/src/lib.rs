@@ -80,14 +80,21 @@ mod tests {
 
     #[tokio::test]
     async fn a_secret_is_in_no_span() {
-        let run = over([Spy::new("spy", Access::Read).tool()])
+        let told = Spy::new("told", Access::Read)
+            .returning(|_| Output::value(&json!({ "password": "correct horse" })));
+        let sick = Spy::new("sick", Access::Read)
+            .returning(|_| Err(ToolError::tell("correct horse").code("correct horse")));
+        let run = over([Spy::new("spy", Access::Read).tool(), told.tool(), sick.tool()])
             .redact(Redactor::new(["correct horse"]).unwrap())
             .spans_with_content();
-        let spans = spans(&run, r#"spy {"password":"correct horse"}"#).await;
-        let field = |name: &str| spans[0].fields[name].as_str();
-        let redacted = r#"{"password":"[redacted]"}"#;
-        assert_eq!(field("gen_ai.tool.call.arguments"), redacted);
-        assert_eq!(field("gen_ai.tool.call.result"), redacted);
+        let script = "told {}\nsick {}\nspy {\"password\":\"correct horse\"}";
+        let spans = spans(&run, script).await;
+        // Arguments that hold one are none, so nothing was attempted.
+        assert_eq!(spans.len(), 2);
+        let result = spans[0].fields["gen_ai.tool.call.result"].as_str();
+        assert_eq!(result, r#"{"password":"[redacted]"}"#);
+        let mut fields = spans.iter().flat_map(|span| span.fields.values());
+        assert!(fields.all(|value| !value.contains("correct")));
     }
 
     #[tokio::test(start_paused = true)]

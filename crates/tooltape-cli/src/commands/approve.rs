@@ -1,116 +1,222 @@
 //! `tooltape approve`.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
 use serde::Serialize;
-use serde_json::Value;
 use tooltape::{
-    Answer, AnswerError, CallNo, Clock, Hash, OpenQuestion, RunId, RunStatus, RunSummary,
+    Answer, AnswerError, Clock, Hash, OpenQuestion, Registered, Run, RunId, RunStatus, RunSummary,
     RunsQuery, answer_question, open_questions,
 };
 
 use super::Context;
-use super::resume::check_own;
+use super::replay::{layers_of, origin};
+use super::resume::{check_own, saved_for};
+use crate::args::Yes;
+use crate::card::{Card, Columns, Setting};
 use crate::escape;
 use crate::exit::Exit;
+use crate::host::InPlace;
 use crate::kept::Kept;
-use crate::out::{FAINT, Format, Out, STRONG, paint};
+use crate::out::{Format, Out};
 use crate::program::program;
 use crate::report::{Problem, Result};
-use crate::when;
+use crate::saved::{Asking, Entry, Pattern, Saved};
+use crate::when::{self, LIFETIME_DEFAULT};
+use crate::workspace::open_folder;
 
 /// The fewest characters by which a question can be named.
 const ID_CHARS_MIN: usize = 4;
 /// How many runs are looked through for a question that waits for no answer.
 const RUNS_LOOKED_MAX: usize = 1_000;
 
-/// A question as `--json` lists it.
-#[derive(Serialize)]
-struct Row {
-    id: Hash,
-    run: RunId,
-    call: CallNo,
-    tool: String,
-    args: Value,
-    args_hash: Hash,
-    definition: Option<Hash>,
-    rule: String,
-    policy: Hash,
-    /// The attempt of which nobody knows what it did, where the question is whether to repeat it.
-    attempt: Option<u32>,
-    asked: String,
-    until: String,
-    /// Whether it is too late to say yes.
-    expired: bool,
+/// What a run's questions are shown with: its tools and its folder, as they are now.
+struct Known {
+    run: Run,
+    tools: BTreeMap<String, Arc<Registered>>,
+    setting: Setting,
 }
 
-impl Row {
-    fn new(open: &OpenQuestion) -> Row {
-        let OpenQuestion { run, question, asked_us, facts, .. } = open;
-        Row {
-            id: question.approval,
-            run: *run,
-            call: question.call,
-            tool: facts.tool().map_or_else(|| facts.name.to_string(), ToString::to_string),
-            args: facts.args.as_ref().map_or(Value::Null, |args| args.to_value()),
-            args_hash: facts.args_hash,
-            definition: facts.definition(),
-            rule: question.rule.to_string(),
-            policy: question.policy,
-            attempt: question.attempt,
-            asked: when::rfc3339(*asked_us),
-            until: when::rfc3339(question.until_us),
-            expired: Clock::system().unix_us() >= question.until_us,
-        }
+impl Known {
+    /// What is known of a run, unless its configuration or its folder is gone.
+    fn of(context: &Context<'_>, kept: &Kept, run: RunId) -> Option<Known> {
+        let (records, _) = kept.records(run);
+        let origin = origin(&records);
+        origin.config.as_deref().filter(|config| Path::new(config).exists())?;
+        let layers = layers_of(context, &records).ok()?;
+        let workspace = open_folder(Path::new(origin.workspace.as_deref()?)).ok()?;
+        let toolbox = context.host.toolbox(&layers).ok()?;
+        let InPlace { run, setting, .. } = context.host.prepare_in(&layers, &workspace).ok()?;
+        let tools = toolbox.tools();
+        let tools = tools.map(|tool| (tool.id().name().to_string(), tool.clone())).collect();
+        Some(Known { run, tools, setting })
     }
+
+    /// The card of a question, with what its tool says now.
+    async fn card(&self, open: &OpenQuestion) -> Card {
+        let (card, facts) = (Card::of_open(open), &open.facts);
+        let Some(tool) = self.tools.get(&*facts.name) else { return card };
+        let preview = match &facts.args {
+            Some(args) => self.run.preview(&facts.name, args).await,
+            None => None,
+        };
+        card.with_tool(tool, &self.setting, preview)
+    }
+}
+
+/// The cards of questions, in their order. What is known of a run is found out once.
+async fn cards(context: &Context<'_>, kept: &Kept, open: &[OpenQuestion]) -> Vec<Card> {
+    let mut runs: BTreeMap<RunId, Option<Known>> = BTreeMap::new();
+    let mut cards = Vec::new();
+    for open in open {
+        let known = runs.entry(open.run).or_insert_with(|| Known::of(context, kept, open.run));
+        cards.push(match known {
+            Some(known) => known.card(open).await,
+            None => Card::of_open(open),
+        });
+    }
+    cards
 }
 
 /// Lists the questions that wait for an answer.
 pub(super) async fn list(context: &Context<'_>) -> Result<Exit> {
-    let waiting = match context.location()?.open_to_read()? {
-        Some(kept) => waiting(&kept, context.out).await?,
+    let cards = match context.location()?.open_to_read()? {
+        Some(kept) => cards(context, &kept, &waiting(&kept, context.out).await?).await,
         None => Vec::new(),
     };
     match context.out.format {
-        Format::Json => context.out.json(&waiting.iter().map(Row::new).collect::<Vec<_>>())?,
-        Format::Text if waiting.is_empty() => context.out.say("nothing waits for an answer"),
+        Format::Json => context.out.json(&cards)?,
+        Format::Text if cards.is_empty() => context.out.say("nothing waits for an answer"),
         Format::Text => {
-            for open in &waiting {
-                context.out.table(&card(open))?;
+            for card in &cards {
+                context.out.table(&card.text(Columns::ENDLESS))?;
             }
         }
     }
     Ok(Exit::Done)
 }
 
-/// Answers a question. It is answered once, whoever answers.
-pub(super) async fn answer(context: &Context<'_>, id: &str, answer: Answer) -> Result<Exit> {
+/// Shows one question.
+pub(super) async fn show(context: &Context<'_>, id: &str) -> Result<Exit> {
+    let Some(kept) = context.location()?.open_to_read()? else { return Err(unknown(id)) };
+    let open = find(&kept, context.out, id).await?;
+    let card = cards(context, &kept, &[open]).await.remove(0);
+    match context.out.format {
+        Format::Json => context.out.json(&card)?,
+        Format::Text => context.out.table(&card.text(Columns::ENDLESS))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// An answered question as `--json` prints it.
+#[derive(Serialize)]
+struct Done {
+    #[serde(flatten)]
+    card: Card,
+    /// The answer that was saved besides.
+    saved: Option<Entry>,
+}
+
+/// Lets a call run, and perhaps all that are like it.
+pub(super) async fn allow(context: &Context<'_>, yes: &Yes) -> Result<Exit> {
+    let (kept, open) = meant(context, &yes.id).await?;
+    let draft = match yes.always {
+        true => Some(draft(&kept, &open, yes).map_err(|problem| problem.run(open.run))?),
+        false => None,
+    };
+    let answer = if yes.run { Answer::Run } else { Answer::Once };
+    let said = if yes.run { "allowed, until the run ends" } else { "allowed, once" };
+    answer_it(&kept, &open, &yes.id, answer).await?;
+    let saved = match draft {
+        None => None,
+        Some((saved, entry)) => {
+            // The question is answered by now, whatever becomes of this.
+            saved.save(entry.clone()).map_err(|problem| problem.run(open.run))?;
+            Some(entry)
+        }
+    };
+    tell(context, &open, said, saved)
+}
+
+/// Does not let a call run.
+pub(super) async fn deny(context: &Context<'_>, id: &str, answer: Answer) -> Result<Exit> {
+    let (kept, open) = meant(context, id).await?;
+    answer_it(&kept, &open, id, answer).await?;
+    tell(context, &open, "not allowed", None)
+}
+
+/// What is to be saved for a question.
+fn draft(kept: &Kept, open: &OpenQuestion, yes: &Yes) -> Result<(Saved, Entry)> {
+    let unfit = |why: &str| {
+        let message = format!("this answer cannot be saved: {why}");
+        Problem::new(Exit::Failed, "answers.unfit", message).hint("answer it once")
+    };
+    let (facts, question) = (&open.facts, &open.question);
+    if question.attempt.is_some() {
+        return Err(unfit("it is about what may have happened already"));
+    }
+    if facts.context.as_ref().is_some_and(|label| !label.is_trusted()) {
+        return Err(unfit("the model had read what nobody vouches for"));
+    }
+    let (Some(tool), Some(definition), Some(args)) =
+        (facts.tool(), facts.definition(), facts.args.clone())
+    else {
+        return Err(unfit("the tape does not say all of the call"));
+    };
+    let (records, _) = kept.records(open.run);
+    let origin = origin(&records);
+    let Some(folder) = origin.workspace.as_deref() else {
+        return Err(unfit("the tape does not say where the run works"));
+    };
+    let mut workspace = open_folder(Path::new(folder))?;
+    workspace.copied_from = origin.copied_from.as_ref().map(Into::into);
+    let saved = saved_for(&origin, &workspace)?;
+    let asking = Asking { tool: tool.to_string(), definition, args };
+    let pattern: Pattern =
+        yes.pattern.iter().map(|pair| (pair.name.clone(), pair.value.clone())).collect();
+    let entry = saved.draft(&asking, &pattern, yes.lifetime.unwrap_or(LIFETIME_DEFAULT))?;
+    Ok((saved, entry))
+}
+
+/// The question that is meant, on a tape that can be written.
+async fn meant(context: &Context<'_>, id: &str) -> Result<(Kept, OpenQuestion)> {
     let location = context.location()?;
     if location.open_to_read()?.is_none() {
         return Err(unknown(id));
     }
     let kept = location.open(context.out)?;
     let open = find(&kept, context.out, id).await?;
-    let (run, approval) = (open.run, open.question.approval);
-    let (clock, said) = (Clock::system(), word(&answer));
+    Ok((kept, open))
+}
+
+/// Answers a question. It is answered once, whoever answers.
+async fn answer_it(kept: &Kept, open: &OpenQuestion, id: &str, answer: Answer) -> Result {
+    let (run, approval, clock) = (open.run, open.question.approval, Clock::system());
     let answered = answer_question(&kept.tape, &clock, run, approval, answer).await;
-    answered.map_err(|err| refused(&kept, id, &err).run(run))?;
+    answered.map_err(|err| refused(kept, id, &err).run(run))
+}
+
+fn tell(
+    context: &Context<'_>,
+    open: &OpenQuestion,
+    said: &str,
+    saved: Option<Entry>,
+) -> Result<Exit> {
     match context.out.format {
-        Format::Json => context.out.json(&Row::new(&open))?,
+        Format::Json => context.out.json(&Done { card: Card::of_open(open), saved })?,
         Format::Text => {
             let tool = escape::line(&open.facts.name).into_owned();
-            let next = format!("{} resume {run}{}", program(), context.tape_flag());
+            let next = format!("{} resume {}{}", program(), open.run, context.tape_flag());
             context.out.say(&format!("{said}: call {} of {tool}", open.question.call));
+            if let Some(entry) = saved {
+                let until = when::rfc3339(entry.expires_us);
+                context.out.say(&format!("saved {}, until {until}: {}", entry.name, entry.scope()));
+            }
             context.out.say(&format!("next: {next}"));
         }
     }
     Ok(Exit::Done)
-}
-
-fn word(answer: &Answer) -> &'static str {
-    match answer {
-        Answer::Once => "allowed, once",
-        Answer::Run => "allowed, until the run ends",
-        Answer::Deny(_) | Answer::Later => "not allowed",
-    }
 }
 
 /// The questions of the runs that do not run, the oldest first.
@@ -181,23 +287,6 @@ fn asked_once(kept: &Kept, is_meant: impl Fn(&Hash) -> bool) -> Result<Option<Ru
     Ok(runs.into_iter().find(|run| asked(run.id)))
 }
 
-fn card(open: &OpenQuestion) -> String {
-    let Row { id, run, call, tool, rule, attempt, asked, until, expired, .. } = Row::new(open);
-    let until = if expired { format!("expired {until}") } else { format!("until {until}") };
-    let args = open.facts.args.as_ref().map_or("", |args| args.as_str());
-    let why = match attempt {
-        Some(attempt) => format!("nobody knows what attempt {attempt} did"),
-        None => format!("asked for by rule `{}`", escape::line(&rule)),
-    };
-    format!(
-        "{}\n  {} {}\n  {}",
-        paint(STRONG, id),
-        escape::line(&tool),
-        escape::line(args),
-        paint(FAINT, format!("{why}; call {call} of run {run}; asked {asked}, {until}")),
-    )
-}
-
 fn unknown(id: &str) -> Box<Problem> {
     let message = format!("no question has an id that begins with `{}`", escape::line(id));
     Problem::new(Exit::Failed, "approval.unknown", message)
@@ -211,6 +300,7 @@ fn refused(kept: &Kept, id: &str, err: &AnswerError) -> Box<Problem> {
         AnswerError::Answered => {
             ("approval.answered", "`tooltape show RUN` says what became of it")
         }
+        AnswerError::Ended => ("approval.ended", "`tooltape show RUN` says how"),
         AnswerError::Replaced => ("approval.replaced", "`tooltape approve ls` lists the new one"),
         AnswerError::Expired => ("approval.expired", "`tooltape resume RUN` asks again"),
         _ => ("approval.refused", "`tooltape approve ls` lists the questions that wait"),

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tooltape::limits::ARGUMENT_BYTES_MAX;
+use tooltape::rule::Said;
 use tooltape::{
     Bound, Call, Executed, FaultKind, MemoryTape, Need, Policy as _, Proposal, Registered, Reply,
-    Run, RunError, RunId, RunLimits, Toolbox, Verdict,
+    Rules, Run, RunError, RunId, RunLimits, Toolbox, Verdict,
 };
 
 use super::Context;
-use crate::approve::{Asked, Unasked};
+use crate::approve::{Asked, Desk, Unasked};
 use crate::args::{Call as CallArgs, What};
 use crate::arguments::{CALL_ID, propose};
 use crate::config::Layers;
@@ -23,9 +24,9 @@ use crate::host::{Prepared, check_grants};
 use crate::interrupt::{Cause, Stop, over};
 use crate::narrate::{Narrated, Telling};
 use crate::out::Format;
-use crate::policy::{Said, word};
 use crate::refusal::problem;
 use crate::report::{Problem, Result};
+use crate::saved::{Asking, Entry};
 use crate::workspace::Copying;
 
 /// How long after its time a call that did not notice is cancelled from outside.
@@ -45,6 +46,8 @@ pub(super) struct Judged {
     pub(super) shown: Value,
     /// What everything says that matches the call.
     pub(super) said: Vec<Said>,
+    /// The answer that the user saved for such a call, where it asks.
+    pub(super) saved: Option<Entry>,
 }
 
 /// Makes one call through the whole path and prints its reply.
@@ -62,9 +65,11 @@ pub(super) async fn call(context: &Context<'_>, args: &CallArgs) -> Result<Exit>
         };
     }
     // Nothing is copied for a call that will not run.
+    let is_saved = judged.as_ref().is_some_and(|judged| judged.saved.is_some());
+    let is_asked = asked != Asked::Nobody || is_saved;
     let will_run = match judged.map(|judged| judged.verdict) {
         Some(Verdict::Allow { .. }) => true,
-        Some(Verdict::Ask { .. }) => asked != Asked::Nobody,
+        Some(Verdict::Ask { .. }) => is_asked,
         Some(Verdict::Deny { .. }) | None => false,
     };
     let tool = toolbox.get(&args.what.name);
@@ -72,7 +77,8 @@ pub(super) async fn call(context: &Context<'_>, args: &CallArgs) -> Result<Exit>
         |tool: &Arc<Registered>| tool.spec().needs.contains(&Need::of::<tooltape_kit::Workspace>());
     let copying =
         if will_run && tool.is_some_and(looks) { Copying::Fresh } else { Copying::Unneeded };
-    let Prepared { id, run, policy, .. } = context.host.prepare(&layers, project, copying)?;
+    let prepared = context.host.prepare(&layers, project, copying)?;
+    let Prepared { id, run, policy, setting, saved, .. } = prepared;
     let stop = Stop::listen().await;
     let (run, time) = limited(run, tool, args.timeout);
     let (tape, run) = match args.no_tape {
@@ -84,8 +90,9 @@ pub(super) async fn call(context: &Context<'_>, args: &CallArgs) -> Result<Exit>
         }
     };
     let run = run.policy(policy).tape(tape.clone());
-    let unasked = (Unasked::Denied, Vec::new());
-    let run = Arc::new(asked.approve(run, (context.out, &stop), unasked));
+    let (out, unasked, again) = (context.out, Unasked::Denied, Vec::new());
+    let desk = Desk { out, stop: &stop, setting, saved, unasked, again };
+    let run = Arc::new(if is_asked { asked.approve(run, desk) } else { run });
     let work = tokio::spawn({
         let (run, proposal) = (run.clone(), proposal.clone());
         async move { run.batch(vec![proposal]).await }
@@ -143,15 +150,24 @@ pub(super) async fn look(
     project: &Path,
     proposal: &Proposal,
 ) -> Result<Looked> {
-    let prepared = context.host.prepare(layers, project, Copying::Unneeded)?;
-    let Prepared { id, run, policy, .. } = prepared;
+    let prepared = context.host.sketch(layers, project)?;
+    let Prepared { id, run, policy, saved, .. } = prepared;
+    saved.entries()?;
+    let strict = layers.policy_strict().is_some_and(|found| found.value);
     let seen = Arc::new(Mutex::new(None));
     let run = run.policy({
         let seen = seen.clone();
         move |call: &Call| {
-            let verdict = policy.judge(call);
-            let (shown, said) = (shown(call, &verdict), policy.explain(call));
-            let judged = Judged { shown, said, verdict };
+            let (verdict, said) = explained(&policy, strict, call);
+            let saved = match verdict {
+                // Who reads the file again, reads it as it is then.
+                Verdict::Ask { exact: false, .. } => {
+                    saved.answering(&Asking::of(call)).ok().flatten()
+                }
+                Verdict::Ask { .. } | Verdict::Allow { .. } | Verdict::Deny { .. } => None,
+            };
+            let shown = shown(call, &verdict, saved.as_ref());
+            let judged = Judged { shown, said, saved, verdict };
             *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(judged);
             Verdict::deny("dry run", "this is a dry run")
         }
@@ -162,7 +178,19 @@ pub(super) async fn look(
     Ok(Looked { reply, judged })
 }
 
-fn shown(call: &Call, verdict: &Verdict) -> Value {
+/// What a call comes to, and what everybody says who has a say.
+fn explained(policy: &Rules, strict: bool, call: &Call) -> (Verdict, Vec<Said>) {
+    let (verdict, mut said) = (policy.judge(call), policy.explain(call));
+    let strictly = if strict { verdict.clone().strictly(call) } else { verdict.clone() };
+    if strictly != verdict {
+        said.iter_mut().for_each(|said| said.decides = false);
+        let (rule, says) = (strictly.rule().to_string(), strictly.says());
+        said.push(Said { rule, says, decides: true, states: None });
+    }
+    (strictly, said)
+}
+
+fn shown(call: &Call, verdict: &Verdict, saved: Option<&Entry>) -> Value {
     let told = match verdict {
         Verdict::Allow { .. } | Verdict::Ask { .. } => None,
         Verdict::Deny { told, .. } => told.as_deref(),
@@ -171,9 +199,10 @@ fn shown(call: &Call, verdict: &Verdict) -> Value {
         "dry_run": true,
         "tool": call.tool().name(),
         "tool_id": call.tool(),
-        "verdict": word(verdict),
+        "verdict": verdict.says(),
         "rule": verdict.rule(),
         "told": told,
+        "saved": saved,
         "args": call.args(),
         "args_hash": call.args_hash(),
         "executed": Executed::NotExecuted,
@@ -188,6 +217,11 @@ fn show(context: &Context<'_>, judged: &Value) -> Result<Exit> {
             let (verdict, rule) = (text("verdict"), text("rule"));
             let args = escape::json(&judged["args"].to_string()).into_owned();
             context.out.table(&format!("{verdict} by {rule}: {} {args}", text("tool_id")))?;
+            if let Some(name) = judged["saved"]["name"].as_str() {
+                context
+                    .out
+                    .table(&format!("answered by your saved answer {}", escape::line(name)))?;
+            }
             context.out.say("not executed: this was a dry run");
         }
     }

@@ -63,9 +63,13 @@ pub(super) fn explain(context: &Context<'_>, key: Option<&str>) -> Result<Exit> 
         .iter()
         .map(|key| {
             let mut said: Vec<(&toml::Value, Place)> = layers.said(key).collect();
-            if key.name == "policy.default" {
-                // Not always the strongest layer decides: a user's may be stricter.
-                let decides = layers.policy_default().map(|found| found.place());
+            // Not always the strongest layer decides: a user's may be stricter.
+            let decides = match key.name {
+                "policy.default" => layers.policy_default().map(|found| found.place()),
+                "policy.strict" => layers.policy_strict().map(|found| found.place()),
+                _ => None,
+            };
+            if decides.is_some() {
                 said.sort_by_key(|(_, place)| Some(place) != decides.as_ref());
             }
             let mut said = said
@@ -125,6 +129,7 @@ fn default(key: &str) -> Option<toml::Value> {
         "agent.turns" => Some(i64::from(TURNS_DEFAULT).into()),
         "tools.disable" | "tools.promote" | "policy.rules" => Some(toml::Value::Array(Vec::new())),
         "policy.default" => Some("ask".into()),
+        "policy.strict" => Some(false.into()),
         _ => None,
     }
 }

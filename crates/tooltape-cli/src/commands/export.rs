@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -91,7 +91,7 @@ fn tape(
     let runs = with_nested(kept, run)?;
     let mut progress = Progress::new(context.out);
     let mut failed = None;
-    let mut write_all = |out: &mut dyn io::Write| -> io::Result<()> {
+    let mut write_all = |out: &mut dyn Write| -> io::Result<()> {
         let mut writer = TapeWriter::new(out)?;
         for run in &runs {
             let written = kept.each_line(
@@ -113,7 +113,12 @@ fn tape(
     let written = match &args.output {
         Some(path) => write(path, Readers::Owner, |file| write_all(file)),
         None => {
-            let done = write_all(&mut BufWriter::new(io::stdout().lock()));
+            let stdout = io::stdout();
+            // A tape holds whatever others wrote, and a person is not to be drawn upon.
+            let done = match stdout.is_terminal() {
+                true => write_all(&mut Visible { out: stdout.lock(), line: Vec::new() }),
+                false => write_all(&mut BufWriter::new(stdout.lock())),
+            };
             match done {
                 Err(err) if err.kind() != io::ErrorKind::BrokenPipe => {
                     let message = format!("stdout could not be written: {err}");
@@ -253,4 +258,25 @@ pub(super) fn import(context: &Context<'_>, path: &Path) -> Result<Exit> {
         context.out.say(&paint(FAINT, format!("{line}; {bytes} bytes were not")));
     }
     Ok(Exit::Done)
+}
+
+/// Lines of JSON for a person to look at.
+struct Visible<W> {
+    out: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.line.drain(..=end).collect();
+            self.out.write_all(escape::json(&String::from_utf8_lossy(&line)).as_bytes())?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }

@@ -5,7 +5,7 @@ use tooltape::{CallNo, Event, Fork, Record, RunStatus, RunSummary, Script, Toolb
 
 use super::Context;
 use super::replay::origin;
-use super::resume::{Played, check_own, refused, settle, workspace};
+use super::resume::{Played, check_own, refused, saved_for, settle, workspace};
 use super::run::{First, Stage, introduce};
 use crate::args::{Fork as ForkArgs, Pair, Typed};
 use crate::arguments::propose;
@@ -43,7 +43,9 @@ pub(super) async fn fork(context: &Context<'_>, args: &ForkArgs) -> Result<Exit>
     let prepared = context.host.prepare_in(&played.layers, &workspace)?;
     let forked = prepared.run.grant(kept.artifacts()?);
     let stage = Stage::new(context, &args.how, kept, id).await;
-    let forked = stage.dress(forked.known_as(id), prepared.policy);
+    let saved = saved_for(&origin, &workspace)?;
+    let forked = forked.known_as(id);
+    let forked = stage.dress(forked, prepared.policy, (prepared.setting, saved));
     let folder = workspace.folder.display().to_string();
     introduce(context, id, &workspace);
     if is_copy {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use tooltape::rule::Said;
 use tooltape::{Canon, Policy as _, Proposal, Reply, Toolbox};
 
 use super::Context;
@@ -12,7 +13,7 @@ use crate::config::Layers;
 use crate::escape;
 use crate::exit::Exit;
 use crate::out::{FAINT, Format, STRONG, paint};
-use crate::policy::{Said, SaidOfRight, Stated, StatedRights};
+use crate::policy::{SaidOfRight, StatedRights, stated};
 use crate::report::Result;
 use crate::workspace::Copying;
 
@@ -20,19 +21,22 @@ use crate::workspace::Copying;
 pub(super) fn check(context: &Context<'_>) -> Result<Exit> {
     let layers = context.layers(Path::new("."))?;
     let toolbox = context.host.toolbox(&layers)?;
-    let policy = Stated::new(&layers, &toolbox)?;
+    let policy = stated(&layers, &toolbox)?;
     StatedRights::new(&layers)?;
-    let (version, unreachable) = (policy.version(), policy.unreachable());
+    let (version, count) = (policy.version(), policy.rules().len());
+    let shadowed = policy.shadowed();
+    let shadowed = shadowed.iter().map(|[by, rule]| (&rule.name, &by.name));
+    let unreachable: Vec<_> = shadowed.collect();
     match context.out.format {
         Format::Json => {
             let unreachable: Vec<_> =
                 unreachable.iter().map(|(rule, by)| json!({ "rule": rule, "by": by })).collect();
             let document =
-                json!({ "rules": policy.len(), "version": version, "unreachable": unreachable });
+                json!({ "rules": count, "version": version, "unreachable": unreachable });
             context.out.json(&document)?;
         }
         Format::Text => {
-            context.out.table(&format!("{} rules, version {version}", policy.len()))?;
+            context.out.table(&format!("{count} rules, version {version}"))?;
             for (rule, by) in &unreachable {
                 let (rule, by) = (escape::line(rule), escape::line(by));
                 context.out.warn(&format!("{rule} never decides: {by} does before it"));
@@ -52,7 +56,7 @@ pub(super) async fn explain(context: &Context<'_>, what: &What) -> Result<Exit> 
     let rights = rights(context, &layers, &toolbox, &proposal)?;
     let (shown, said) = match judged {
         Some(Judged { shown, said, .. }) => (shown, said),
-        None if is_withheld(&reply) => (withheld(&reply), Vec::new()),
+        None if let Some(rule) = withheld_by(&reply) => (withheld(&reply, rule), Vec::new()),
         None => return finish(context, &toolbox, &proposal, None, &reply, None),
     };
     match context.out.format {
@@ -66,10 +70,18 @@ pub(super) async fn explain(context: &Context<'_>, what: &What) -> Result<Exit> 
             let text = |key: &str| escape::line(shown[key].as_str().unwrap_or("")).into_owned();
             let (verdict, rule) = (paint(STRONG, text("verdict")), text("rule"));
             context.out.table(&format!("{verdict} by {rule}: {}", text("tool_id")))?;
-            for Said { rule, verdict, decides } in &said {
+            for Said { rule, says, decides, states, .. } in &said {
                 let mark = if *decides { "→" } else { " " };
-                let line = format!("  {mark} {verdict:<5} {}", escape::line(rule));
+                let states = states.as_ref().map(|states| format!("  {states}"));
+                let text = format!("{rule}{}", states.unwrap_or_default());
+                let line = format!("  {mark} {:<5} {}", says.word(), escape::line(&text));
                 context.out.table(&if *decides { line } else { paint(FAINT, line) })?;
+            }
+            if let Some(name) = shown["saved"]["name"].as_str() {
+                let until = escape::line(shown["saved"]["expires"].as_str().unwrap_or(""));
+                let name = escape::line(name);
+                let line = format!("  → allowed by your saved answer {name}, until {until}");
+                context.out.table(&line)?;
             }
             for SaidOfRight { right, source, covered, why } in &rights {
                 let mark = if *covered { " " } else { "→" };
@@ -83,19 +95,21 @@ pub(super) async fn explain(context: &Context<'_>, what: &What) -> Result<Exit> 
     Ok(Exit::Done)
 }
 
-/// Whether the run does not hold what a call needs.
-fn is_withheld(reply: &Reply) -> bool {
-    reply.fault.as_ref().is_some_and(|fault| fault.rule.as_deref() == Some("rights"))
+/// The rule that denied before the policy was asked: the run does not hold what the call needs, or
+/// its tool works elsewhere.
+fn withheld_by(reply: &Reply) -> Option<&str> {
+    let rule = reply.fault.as_ref()?.rule.as_deref()?;
+    ["rights", "workspace root"].contains(&rule).then_some(rule)
 }
 
 /// A call that no rule can let through, as `--json` prints it.
-fn withheld(reply: &Reply) -> Value {
+fn withheld(reply: &Reply, rule: &str) -> Value {
     json!({
         "dry_run": true,
         "tool": reply.name,
         "tool_id": reply.tool(),
         "verdict": "deny",
-        "rule": "rights",
+        "rule": rule,
         "told": reply.fault.as_ref().map(|fault| &fault.message),
         "args_hash": reply.args_hash,
         "executed": reply.executed,

@@ -25,6 +25,7 @@ use crate::kept::{Kept, Location};
 use crate::origin::Origin;
 use crate::out::Format;
 use crate::report::{Problem, Result};
+use crate::saved::Saved;
 use crate::tally::Tally;
 use crate::workspace::{Opened, open_folder};
 
@@ -80,7 +81,8 @@ pub(super) async fn resume(context: &Context<'_>, args: &Resume) -> Result<Exit>
     let prepared = context.host.prepare_in(&layers, &workspace)?;
     let run = prepared.run.grant(kept.artifacts()?);
     let stage = Stage { again, ..Stage::new(context, &args.how, kept, id).await };
-    let run = stage.dress(run, prepared.policy);
+    let saved = saved_for(&origin, &workspace)?;
+    let run = stage.dress(run, prepared.policy, (prepared.setting, saved));
     stage.tape.recall(&records);
     let turns = stage.tape.tally().turns;
     introduce(context, id, &workspace);
@@ -100,6 +102,15 @@ pub(super) async fn resume(context: &Context<'_>, args: &Resume) -> Result<Exit>
         }
         None => settle(stage, run).await,
     }
+}
+
+/// The answers that were saved for the project that a run is of.
+pub(super) fn saved_for(origin: &Origin, workspace: &Opened) -> Result<Saved> {
+    let config = origin.config.as_deref().unwrap_or(".");
+    let saved = Saved::find(Path::new(config), workspace)?;
+    // A file that cannot be read is told before anything runs.
+    saved.entries()?;
+    Ok(saved)
 }
 
 /// Refuses to act on what a file said: its approvals, its folders and its policy are not ours.

@@ -60,9 +60,11 @@ pub(super) async fn run(context: &Context<'_>, args: &RunArgs) -> Result<Exit> {
         origin = origin.playing(&args.what);
     }
     let run = prepared.run.note(origin.note()).grant(kept.artifacts()?);
-    let Prepared { id, policy, workspace, .. } = prepared;
+    let Prepared { id, policy, workspace, setting, saved, .. } = prepared;
+    // A file that cannot be read is told before anything runs.
+    saved.entries()?;
     let stage = Stage::new(context, &args.how, kept, id).await;
-    let agent = stage.agent(&layers, stage.dress(run, policy), script);
+    let agent = stage.agent(&layers, stage.dress(run, policy, (setting, saved)), script);
     check_grants(agent.run())?;
     introduce(context, id, &workspace);
     let what = (!is_stdin(&args.what)).then(|| quoted(&args.what.display().to_string()));

@@ -6,7 +6,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tooltape::dialect::{self, Advert, Dialect};
-use tooltape::{Bounds, Effects, Errors, Hash, History, Reach, Registered, Retry, Toolbox};
+use tooltape::{Bounds, Effects, Errors, Hash, History, Hooks, Reach, Registered, Retry, Toolbox};
 
 use super::Context;
 use crate::args::Level;
@@ -227,8 +227,13 @@ fn toolbox(context: &Context<'_>) -> Result<Toolbox> {
 /// What is computed from arguments, each as an author declares it.
 fn hooks(tool: &Registered) -> Vec<String> {
     let read = tool.spec().hooks.read.iter().map(|_| "read".to_owned());
-    let touches = tool.touches().into_iter();
-    read.chain(touches.map(|touches| format!("touches = {}", touches.name()))).collect()
+    let Hooks { reconcile, preview, .. } = &tool.spec().hooks;
+    let named = [
+        tool.touches().map(|hook| format!("touches = {}", hook.name())),
+        reconcile.as_ref().map(|hook| format!("reconcile = {}", hook.name())),
+        preview.as_ref().map(|hook| format!("preview = {}", hook.name())),
+    ];
+    read.chain(named.into_iter().flatten()).collect()
 }
 
 /// What a call may touch, in a few words.

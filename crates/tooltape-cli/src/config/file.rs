@@ -71,7 +71,12 @@ impl Source {
         });
         let (config, spots) = parsed.map_err(|err| {
             let span = err.span().unwrap_or(0..0);
-            source.invalid(span, err.message().to_owned())
+            let line = source.line(span.start);
+            let shown = veiled(&source.text);
+            let is_open = shown.lines().nth(line - 1) == source.text.lines().nth(line - 1);
+            // Somebody may have written a secret where its name should be.
+            let why = if is_open { err.message().to_owned() } else { unquoted(err.message()) };
+            source.invalid(span, why)
         })?;
         source.spots = spots;
         let count = config.policy.rules.as_ref().map_or(0, Vec::len);
@@ -92,7 +97,7 @@ impl Source {
         let Source { name, text, .. } = self;
         let label = why.lines().next().unwrap_or_default().to_owned();
         let (line, column) = self.line_and_column(span.start);
-        let excerpt = Excerpt { name: name.clone(), text: text.clone(), span, label };
+        let excerpt = Excerpt { name: name.clone(), text: veiled(text), span, label };
         Problem::new(Exit::Usage, "config.invalid", format!("{name}:{line}:{column}: {why}"))
             .hint("`tooltape config schema` prints what a configuration may hold")
             .excerpt(Some(excerpt))
@@ -119,6 +124,40 @@ impl Source {
     pub(super) fn name_span(&self, key: &str) -> Range<usize> {
         self.spots.get(key).map_or(0..0, |spot| spot.name.clone())
     }
+}
+
+/// A configuration as it may be shown: without what stands in quotes where secrets are named.
+fn veiled(text: &str) -> String {
+    let mut is_veiled = false;
+    let line = |line: &str| {
+        let start = line.trim_start();
+        if start.starts_with('[') && start.contains(']') && !start.contains(',') {
+            is_veiled = start.trim_start_matches(['[', ' ', '"']).starts_with("secrets");
+        }
+        let is_secret = is_veiled || start.starts_with("secrets");
+        if is_secret { unquoted(line) } else { line.to_owned() }
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
+/// The same text, as long as before, with nothing to read inside quotes.
+fn unquoted(text: &str) -> String {
+    let (mut out, mut inside) = (String::with_capacity(text.len()), None);
+    for c in text.chars() {
+        match inside {
+            None => {
+                inside = matches!(c, '"' | '\'').then_some(c);
+                out.push(c);
+            }
+            Some(quote) if c == quote => {
+                inside = None;
+                out.push(c);
+            }
+            Some(_) if c == '\n' => out.push(c),
+            Some(_) => out.extend(std::iter::repeat_n('*', c.len_utf8())),
+        }
+    }
+    out
 }
 
 fn mark(table: &DeTable<'_>, above: &str, spots: &mut HashMap<String, Spot>) {

@@ -15,6 +15,7 @@ pub(crate) struct Key {
 enum Kind {
     Text,
     Number,
+    Truth,
     /// In a flag or a variable: names with commas between them.
     List,
     /// Stands in files alone.
@@ -22,7 +23,7 @@ enum Kind {
 }
 
 /// Every key, in the order in which `config explain` prints them.
-pub(crate) const KEYS: [Key; 12] = [
+pub(crate) const KEYS: [Key; 17] = [
     Key { name: "workspace", kind: Kind::Text },
     Key { name: "agent.model", kind: Kind::Text },
     Key { name: "agent.script", kind: Kind::Text },
@@ -34,7 +35,12 @@ pub(crate) const KEYS: [Key; 12] = [
     Key { name: "tools.touches", kind: Kind::Tables },
     Key { name: "policy.default", kind: Kind::Text },
     Key { name: "policy.rights", kind: Kind::List },
+    Key { name: "policy.strict", kind: Kind::Truth },
     Key { name: "policy.rules", kind: Kind::Tables },
+    Key { name: "labels.untrusted", kind: Kind::List },
+    Key { name: "labels.internal", kind: Kind::List },
+    Key { name: "labels.tell", kind: Kind::List },
+    Key { name: "secrets", kind: Kind::Tables },
 ];
 
 impl Key {
@@ -56,6 +62,10 @@ impl Key {
             Kind::Number => match text.parse::<i64>() {
                 Ok(number) => Value::from(number),
                 Err(_) => return Err(format!("expected a number, found `{text}`")),
+            },
+            Kind::Truth => match text.parse::<bool>() {
+                Ok(truth) => Value::from(truth),
+                Err(_) => return Err(format!("expected `true` or `false`, found `{text}`")),
             },
             Kind::List => {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());

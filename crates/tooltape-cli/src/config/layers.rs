@@ -13,7 +13,7 @@ use toml::{Table, Value};
 
 use super::file::{self, Source};
 use super::keys::{KEYS, Key};
-use super::{Config, DefaultWord, RuleTable, TouchesTable};
+use super::{Config, DefaultWord, RuleTable, SecretTable, TouchesTable};
 use crate::args::Pair;
 use crate::exit::Exit;
 use crate::report::{Problem, Result};
@@ -129,6 +129,12 @@ impl Layers {
         said.into_iter().min_by_key(|found| Reverse(found.value.strictness()))
     }
 
+    /// Whether what tools do not declare counts as the worst: whoever counts and says so decides.
+    pub(crate) fn policy_strict(&self) -> Option<Found<'_, bool>> {
+        let said = self.narrowed("policy.strict", |config| config.policy.strict);
+        said.into_iter().min_by_key(|found| Reverse(found.value))
+    }
+
     /// What all layers say.
     pub(crate) fn all<'a, T: 'a>(
         &'a self,
@@ -152,6 +158,17 @@ impl Layers {
             let said = layer.config.tools.touches.iter().flatten();
             said.map(move |(name, value)| {
                 let key = format!("tools.touches.{name}");
+                (name.as_str(), Found { value, layer, key })
+            })
+        })
+    }
+
+    /// What each layer says of where a secret is read from, the strongest first.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = (&str, Found<'_, &SecretTable>)> {
+        self.0.iter().flat_map(|layer| {
+            let said = layer.config.secrets.iter().flatten();
+            said.map(move |(name, value)| {
+                let key = format!("secrets.{name}");
                 (name.as_str(), Found { value, layer, key })
             })
         })
@@ -189,6 +206,11 @@ impl<T> Found<'_, T> {
     /// Says that a part of it should not be there, at the part's name.
     pub(crate) fn stray(&self, part: &str, why: impl Into<String>) -> Box<Problem> {
         self.layer.invalid(&format!("{}.{part}", self.key), Source::name_span, why.into())
+    }
+
+    /// A part of it.
+    pub(crate) fn part(&self, part: &str) -> Found<'_, ()> {
+        Found { value: (), layer: self.layer, key: format!("{}.{part}", self.key) }
     }
 
     /// The path that it names. A project's configuration stays within the project's folder:
@@ -236,6 +258,11 @@ impl<T> Found<'_, T> {
 impl Layer {
     pub(crate) fn rank(&self) -> Rank {
         self.rank
+    }
+
+    /// What its paths are relative to.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     fn file(rank: Rank, path: &Path) -> Result<Option<Layer>> {

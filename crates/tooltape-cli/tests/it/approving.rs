@@ -120,6 +120,37 @@ fn killed_while_it_asks_a_run_is_answered_elsewhere_and_has_its_effect_once() {
     assert!(!resumed.text.contains("[y/N]"), "{}", resumed.text);
 }
 
+#[test]
+fn killed_wherever_it_waits_a_run_has_its_effect_once() {
+    let home = Home::new();
+    // Whoever is asked at a terminal is killed, and so is whoever asks again.
+    let mut terminal = Terminal::start(home.command(&["run", &example()]));
+    terminal.shows("[y/N]");
+    let waiting = home.run(&["approve", "ls", "--json"]);
+    assert_eq!(waiting.json(), json!([]), "a run that runs asks where it runs");
+    terminal.kill();
+    let first = questions(&home);
+    let mut terminal = Terminal::start(home.command(&["resume"]));
+    terminal.shows("[y/N]");
+    let live = home.run(&["approve", "yes", id_of(&first[0]), "--json"]);
+    assert_eq!((live.code, &live.error()["code"]), (5, &json!("approval.running")));
+    terminal.kill();
+    let again = questions(&home);
+    assert_eq!((again.len(), id_of(&again[0])), (1, id_of(&first[0])), "the same question");
+    // Another process answers, and nobody is asked any more.
+    let shown = home.run(&["approve", "show", id_of(&again[0])]).stdout;
+    assert!(shown.contains("+invoice 17 paid"), "{shown}");
+    assert_eq!(home.run(&["approve", "yes", id_of(&again[0])]).code, 0);
+    assert_eq!(noted(&home), "# effects\n", "an answer executes nothing");
+    let resumed = Terminal::start(home.command(&["resume"])).end();
+    assert_eq!((resumed.code, noted(&home).as_str()), (0, LINE), "{}", resumed.text);
+    assert!(!resumed.text.contains("[y/N]"), "{}", resumed.text);
+    assert_eq!(home.run(&["resume", "--json"]).code, 5, "there is nothing to resume");
+    assert_eq!((noted(&home).as_str(), home.run(&["verify"]).code), (LINE, 0));
+    let ended = home.run(&["approve", "yes", id_of(&first[0]), "--json"]);
+    assert_eq!((ended.code, &ended.error()["code"]), (5, &json!("approval.answered")));
+}
+
 /// A folder whose agent edits three files, each of which a rule asks about.
 fn three_edits(home: &Home, rule: &str) {
     let mut script = String::new();

@@ -29,7 +29,12 @@ fn the_strongest_layer_wins_and_is_named_with_its_place() {
             tools.touches = (not set)  # default
             policy.default = "ask"  # default
             policy.rights = (not set)  # default
+            policy.strict = false  # default
             policy.rules = []  # default
+            labels.untrusted = (not set)  # default
+            labels.internal = (not set)  # default
+            labels.tell = (not set)  # default
+            secrets = (not set)  # default
         "#]],
     );
     let turns = |home: &Home, args: &[&str]| -> Value {
@@ -70,7 +75,12 @@ fn a_key_that_nobody_set_has_its_default() {
             tools.touches = (not set)  # default
             policy.default = "ask"  # default
             policy.rights = (not set)  # default
+            policy.strict = false  # default
             policy.rules = []  # default
+            labels.untrusted = (not set)  # default
+            labels.internal = (not set)  # default
+            labels.tell = (not set)  # default
+            secrets = (not set)  # default
         "#]],
     );
 }
@@ -144,8 +154,8 @@ fn every_kind_of_mistake_in_a_file_is_shown_at_its_place() {
         1:1: missing field `verdict`
         3:10: unknown variant `any`, expected one of `pure`, `read`, `write`
         3:8: there is no tool named `hsah`, so this rule would never match
-        3:18: unclosed character class; missing ']'
-        3:18: invalid type: integer `1`, expected a string
+        3:18: found glob `a[`, expected a `]` for each `[`
+        3:18: invalid type: integer `1`, expected a glob, or a table such as `{ at_most = 100 }`
         4:11: found `pth`, expected an argument that `edit_file` has
         3:23: found `p.th`, expected an argument that some tool has
         3001:1: found 1001 rules, expected at most 1000
@@ -230,8 +240,14 @@ fn what_the_documentation_shows_is_accepted() {
         assert_ne!(ran.code, 2, "{script}: {}", ran.stderr);
     }
     for configuration in configurations {
-        home.write("tooltape.toml", &configuration);
-        let ran = home.run(&["call", "hash", "text="]);
+        // Secrets are named by the user, and not read by whoever only explains.
+        let (file, command) = match configuration.contains("[secrets") {
+            false => ("tooltape.toml", "call"),
+            true => (home.user_config(), "explain"),
+        };
+        home.write(file, &configuration);
+        let args = ["policy", command, "hash", "text="];
+        let ran = home.run(if command == "call" { &args[1..] } else { &args });
         assert_eq!(ran.code, 0, "{configuration}: {}", ran.stderr);
     }
 }

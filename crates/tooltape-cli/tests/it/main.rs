@@ -3,23 +3,31 @@
 #![allow(clippy::print_stdout, reason = "a test says what it counted, and what it could not check")]
 
 mod home;
+mod guide;
 mod call;
 mod bad_input;
 mod run;
+mod saved_answers;
 mod stopping;
 mod tools;
 mod touches;
 mod config;
 mod policy;
+mod policy_rules;
+mod secrets;
+mod secrets_leaving;
 mod workspace;
 mod init;
+mod labels;
 mod terminal;
+mod disguises;
 mod own_tools;
 mod taped;
 mod verifying;
 mod replaying;
 mod bad_tapes;
 mod resuming;
+mod approval_card;
 mod approving;
 mod recorded_talk;
 mod kills;

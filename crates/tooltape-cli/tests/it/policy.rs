@@ -253,9 +253,11 @@ message = "not here"
     assert_eq!(
         shown["said"],
         json!([
-            { "rule": "tooltape.toml:2", "verdict": "ask", "decides": false },
-            { "rule": "tooltape.toml:5", "verdict": "deny", "decides": true },
-            { "rule": "default", "verdict": "ask", "decides": false },
+            { "rule": "tooltape.toml:2", "verdict": "ask", "decides": false,
+              "states": "ask `edit_file`" },
+            { "rule": "tooltape.toml:5", "verdict": "deny", "decides": true,
+              "states": "deny `edit_file`: path like `src/**`" },
+            { "rule": "default", "verdict": "ask", "decides": false, "states": null },
         ])
     );
     let text = home.run(&[&["policy", "explain"], &call[..]].concat());

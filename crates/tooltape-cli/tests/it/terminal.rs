@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::home::Home;
 use crate::own_tools::program;
@@ -26,10 +27,17 @@ pub(crate) struct Showed {
 }
 
 impl Terminal {
-    pub(crate) fn start(mut command: Command) -> Terminal {
+    pub(crate) fn start(command: Command) -> Terminal {
+        Terminal::sized(command, 60, 160)
+    }
+
+    /// The same, at a terminal of so many rows and columns.
+    pub(crate) fn sized(mut command: Command, ws_row: u16, ws_col: u16) -> Terminal {
         let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&screen).unwrap();
         unlockpt(&screen).unwrap();
+        let size = Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&screen, size).unwrap();
         let name = ptsname(&screen, Vec::new()).unwrap();
         let keyboard: OwnedFd = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
         let stream = || Stdio::from(keyboard.try_clone().unwrap());
@@ -44,6 +52,11 @@ impl Terminal {
         while !self.text.windows(text.len()).any(|window| window == text.as_bytes()) {
             assert!(self.read(), "`{text}` never came: {}", String::from_utf8_lossy(&self.text));
         }
+    }
+
+    /// What is on the screen by now.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.text).into_owned()
     }
 
     /// Waits until the command has ended.
@@ -74,7 +87,7 @@ impl Terminal {
 }
 
 /// Runs a command at a terminal where these keys are pressed.
-fn at_terminal(command: Command, keys: &str) -> Showed {
+pub(crate) fn at_terminal(command: Command, keys: &str) -> Showed {
     let mut terminal = Terminal::start(command);
     terminal.screen.write_all(keys.as_bytes()).unwrap();
     terminal.end()
@@ -91,7 +104,7 @@ fn a_person_is_asked_with_the_exact_arguments_and_decides() {
         home.write("a.txt", "one\n");
         let showed = at_terminal(home.command(&[&EDIT[..], &["--no-color"]].concat()), keys);
         assert_eq!((showed.code, home.read("a.txt").as_str()), (code, text), "{}", showed.text);
-        assert!(showed.text.contains("? edit_file@0.1.0 (write)"), "{}", showed.text);
+        assert!(showed.text.contains("? edit_file@0.1.0 · write: files"), "{}", showed.text);
         let args = r#"{"edits":[{"new":"two","old":"one"}],"path":"a.txt"}"#;
         assert!(showed.text.contains(args), "{}", showed.text);
         assert!(showed.text.contains("[y/N]"), "{}", showed.text);
@@ -134,7 +147,7 @@ fn a_question_cannot_be_disguised() {
     let edits = "edits=[{\"old\":\"one\",\"new\":\"\u{202e}\u{9b}2J\u{200b}\"}]";
     let showed = at_terminal(home.command(&["call", "edit_file", "path=a.txt", edits]), "n\n");
     assert_eq!(showed.code, 6);
-    assert!(showed.text.contains(r"\u{202e}\u{9b}2J\u{200b}"), "{}", showed.text);
+    assert!(showed.text.contains(r"\u202e\u009b2J\u200b"), "{}", showed.text);
     assert!(!showed.text.contains(['\u{202e}', '\u{9b}', '\u{200b}']), "{}", showed.text);
 }
 

@@ -115,9 +115,12 @@ fn a_tool_is_shown_with_all_that_it_declares() {
 fn what_computes_a_footprint_is_shown_by_its_name() {
     let home = Home::new();
     let shown = home.run(&["tools", "show", "edit_file"]).stdout;
-    assert!(shown.contains("hooks        read, touches = path_of\n"), "{shown}");
+    assert!(
+        shown.contains("hooks        read, touches = path_of, preview = would_be\n"),
+        "{shown}"
+    );
     let shown = home.run(&["tools", "show", "edit_file", "--json"]).json();
-    assert_eq!(shown["hooks"], json!(["read", "touches = path_of"]));
+    assert_eq!(shown["hooks"], json!(["read", "touches = path_of", "preview = would_be"]));
 }
 
 #[test]

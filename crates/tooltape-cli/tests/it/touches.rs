@@ -16,7 +16,8 @@ fn a_configuration_says_what_a_tool_touches() {
                 [tools.touches.read_file]\nreads = [\"file:{path}\"]\n";
     home.write("tooltape.toml", text);
     let hooks = shown(&home, "edit_file")["hooks"].clone();
-    assert_eq!(hooks, json!(["read", "touches = writes file:{path}, reads db:"]));
+    let touches = "touches = writes file:{path}, reads db:";
+    assert_eq!(hooks, json!(["read", touches, "preview = would_be"]));
     let hooks = shown(&home, "read_file")["hooks"].clone();
     assert_eq!(hooks, json!(["read", "touches = reads file:{path}"]));
     // The others keep what they say themselves.

@@ -7,7 +7,7 @@ use tooltape::{Footprint, Random, ToolError, input, tool};
 
 use super::nearest::nearest;
 use super::text::{Newline, Text};
-use crate::workspace::{FILE_BYTES_MAX, Workspace, WorkspaceError, WorkspacePath};
+use crate::workspace::{FILE_BYTES_MAX, Original, Workspace, WorkspaceError, WorkspacePath};
 
 /// The most replacements of one call.
 pub const EDITS_MAX: usize = 100;
@@ -98,6 +98,7 @@ pub(super) struct Edited {
     spend = false,
     needs("fs:read:{path}", "fs:write:{path}"),
     touches = path_of,
+    preview = would_be,
     output = Edited,
     wall_ms = 60_000,
     output_bytes = 256 << 10
@@ -107,22 +108,40 @@ pub(super) fn edit_file(
     files: Workspace,
     random: Random,
 ) -> Result<Edited, ToolError> {
+    let original = files.original(&args.path).map_err(WorkspaceError::tell)?;
+    let draft = draft(&args, &original)?;
+    // Before the replacement, because nothing may fail after it.
+    let bytes = draft.newline.stored(&draft.edited).into_owned().into_bytes();
+    let (hash, diff) = (hash(&bytes), bounded(draft.diff(&args.path)));
+    original.replace(&bytes, &random).map_err(WorkspaceError::tell)?;
+    Ok(Edited { path: args.path, hash, diff, edits: args.edits.len() as u64 })
+}
+
+/// What a file would become.
+struct Draft {
+    newline: Newline,
+    text: String,
+    edited: String,
+}
+
+fn draft(args: &EditFile, original: &Original) -> Result<Draft, ToolError> {
     let EditFile { path, edits, expect_hash } = args;
-    let original = files.original(&path).map_err(WorkspaceError::tell)?;
     let hash = hash(original.bytes());
-    if let Some(expected) = expect_hash.filter(|expected| *expected != hash) {
+    if let Some(expected) = expect_hash.as_ref().filter(|expected| **expected != hash) {
         let told = format!(
             "`{path}` has the hash `{hash}`, expected `{expected}`: it was changed, read it again"
         );
         return Err(ToolError::not_done(told).code("precondition_failed"));
     }
-    let Text { newline, text } = Text::of(&path, original.bytes())?;
-    let edited = edited(&path, &text, newline, &edits)?;
-    let bytes = newline.stored(&edited).into_owned().into_bytes();
-    // Before the replacement, because nothing may fail after it.
-    let (hash, diff) = (self::hash(&bytes), diff(&path, &text, &edited));
-    original.replace(&bytes, &random).map_err(WorkspaceError::tell)?;
-    Ok(Edited { path, hash, diff, edits: edits.len() as u64 })
+    let Text { newline, text } = Text::of(path, original.bytes())?;
+    let edited = edited(path, &text, newline, edits)?;
+    Ok(Draft { newline, text, edited })
+}
+
+/// The change as it would be now, for whoever is asked about it.
+async fn would_be(args: EditFile, files: Workspace) -> Result<String, ToolError> {
+    let original = files.original(&args.path).map_err(WorkspaceError::tell)?;
+    draft(&args, &original).map(|draft| draft.diff(&args.path))
 }
 
 fn path_of(args: &EditFile) -> Footprint {
@@ -197,16 +216,24 @@ fn ambiguous(text: &str, matches: &[usize]) -> String {
     format!("found at {count} places, expected exactly one: add text around it; see lines {lines}")
 }
 
-/// A unified diff. Its last line says what is left out of it, where something is.
-fn diff(path: &WorkspacePath, old: &str, new: &str) -> String {
-    let lines = old.lines().count().max(new.lines().count());
-    if lines > DIFF_LINES_MAX {
-        return format!("\\ not shown: {lines} lines, expected at most {DIFF_LINES_MAX}\n");
+impl Draft {
+    /// A unified diff, unless the file has too many lines.
+    fn diff(&self, path: &WorkspacePath) -> String {
+        let (old, new) = (self.text.as_str(), self.edited.as_str());
+        let lines = old.lines().count().max(new.lines().count());
+        if lines > DIFF_LINES_MAX {
+            return format!("\\ not shown: {lines} lines, expected at most {DIFF_LINES_MAX}\n");
+        }
+        let diff = TextDiff::from_lines(old, new);
+        let mut unified = diff.unified_diff();
+        let (before, after) = (format!("a/{path}"), format!("b/{path}"));
+        unified.context_radius(DIFF_CONTEXT_LINES).header(&before, &after);
+        unified.to_string()
     }
-    let diff = TextDiff::from_lines(old, new);
-    let mut unified = diff.unified_diff();
-    unified.context_radius(DIFF_CONTEXT_LINES).header(&format!("a/{path}"), &format!("b/{path}"));
-    let diff = unified.to_string();
+}
+
+/// As much of a diff as is returned. Its last line says what is left out, where something is.
+fn bounded(diff: String) -> String {
     if diff.len() <= DIFF_BYTES_MAX {
         return diff;
     }

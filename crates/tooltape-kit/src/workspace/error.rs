@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
-use tooltape::ToolError;
+use tooltape::{Refusal, ToolError};
 
 use super::{ENTRIES_SCANNED_MAX, EntryKind, FILE_BYTES_MAX, WorkspacePath, system};
 
@@ -105,6 +105,22 @@ pub enum WorkspaceError {
         /// The path.
         path: WorkspacePath,
     },
+    /// The run of the call may not do it, or may not any more.
+    #[error("`{path}` may not be used: {refusal}")]
+    Withheld {
+        /// The path.
+        path: WorkspacePath,
+        /// Who withholds what.
+        refusal: Box<Refusal>,
+    },
+    /// What the file would hold has a label, and that could not be kept.
+    #[error("`{path}` was not changed, since its label cannot be kept: {source}")]
+    Unlabelled {
+        /// The path.
+        path: WorkspacePath,
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// The file was replaced, but may not survive a power cut.
     #[error("`{path}` was replaced, but the disk did not confirm it: {source}")]
     Unsynced {
@@ -139,6 +155,8 @@ impl WorkspaceError {
             WorkspaceError::Protected { .. } => "protected",
             WorkspaceError::TooLarge { .. } => "too_large",
             WorkspaceError::TooManyEntries { .. } => "too_many_entries",
+            WorkspaceError::Withheld { .. } => "withheld",
+            WorkspaceError::Unlabelled { .. } => "unlabelled",
             WorkspaceError::Changed { .. } => "precondition_failed",
             WorkspaceError::Unsynced { .. } => "not_durable",
             WorkspaceError::Io { .. } => "io",
@@ -163,6 +181,8 @@ impl WorkspaceError {
             | WorkspaceError::Protected { .. }
             | WorkspaceError::TooLarge { .. }
             | WorkspaceError::TooManyEntries { .. }
+            | WorkspaceError::Withheld { .. }
+            | WorkspaceError::Unlabelled { .. }
             | WorkspaceError::Changed { .. }
             | WorkspaceError::Io { .. } => ToolError::not_done(told).code(code),
         }

@@ -3,13 +3,14 @@
 use std::collections::BinaryHeap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 use cap_std::fs::{Dir, FileType};
 use serde::Serialize;
 use tooltape::schemars::JsonSchema;
 
-use super::{Workspace, WorkspaceError, WorkspacePath};
+use super::permit::Links;
+use super::{Workspace, WorkspaceError, WorkspacePath, system};
 
 /// The most entries of a directory that are listed.
 pub const ENTRIES_MAX: usize = 1_000;
@@ -87,7 +88,11 @@ impl Workspace {
     ///
     /// The path may lead through symbolic links as long as they stay inside.
     pub fn list(&self, path: &WorkspacePath) -> Result<Listing, WorkspaceError> {
-        let dir = self.root.open_dir(path.as_str()).map_err(|source| {
+        let opened = match self.may_read(path)? {
+            Links::Followed => self.root.open_dir(path.as_str()),
+            Links::NotFollowed => self.open_dir_itself(path),
+        };
+        let dir = opened.map_err(|source| {
             match self.root.metadata(path.as_str()).map(|found| EntryKind::of(found.file_type())) {
                 Ok(found) if source.kind() == ErrorKind::NotADirectory => {
                     let expected = EntryKind::Dir;
@@ -101,8 +106,18 @@ impl Workspace {
         for name in &names {
             entries.extend(entry(path, &dir, name)?);
         }
+        self.seen.listed(&self.root, path, entries.iter().map(|entry: &Entry| &*entry.name));
         let truncated = total > names.len() as u64;
         Ok(Listing { path: path.clone(), entries, total, truncated })
+    }
+}
+
+impl Workspace {
+    /// Opens a directory. No symbolic link is followed on the way.
+    fn open_dir_itself(&self, path: &WorkspacePath) -> io::Result<Dir> {
+        let root = system::open_dir_itself(&self.root, ".")?;
+        let mut names = path.components().into_iter();
+        names.try_fold(root, |dir, name| system::open_dir_itself(&dir, name))
     }
 }
 

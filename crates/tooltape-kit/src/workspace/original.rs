@@ -37,6 +37,15 @@ pub struct Original {
     file: File,
     metadata: Metadata,
     bytes: Vec<u8>,
+    files: Workspace,
+}
+
+/// A regular file that was opened by its own name, and the directory that it is in.
+pub(super) struct Opened {
+    parent: Dir,
+    name: String,
+    pub(super) file: File,
+    metadata: Metadata,
 }
 
 impl Workspace {
@@ -49,6 +58,20 @@ impl Workspace {
         if let Some(name) = names.iter().find_map(|name| protected(name)) {
             return Err(WorkspaceError::Protected { path: path.clone(), name });
         }
+        self.may_read(path)?;
+        let Opened { parent, name, file, metadata } = self.open_itself(path)?;
+        if system::is_read_only(&metadata) {
+            return Err(WorkspaceError::ReadOnly { path: path.clone() });
+        }
+        let bytes = read_regular(path, &file)?;
+        self.seen.read(&self.root, path, &bytes);
+        let (path, files) = (path.clone(), self.clone());
+        Ok(Original { path, parent, name, file, metadata, bytes, files })
+    }
+
+    /// Opens a regular file and the directory that it is in. No symbolic link is followed.
+    pub(super) fn open_itself(&self, path: &WorkspacePath) -> Result<Opened, WorkspaceError> {
+        let names = path.components();
         let Some((name, parents)) = names.split_last() else {
             let (found, expected) = (EntryKind::Dir, EntryKind::File);
             return Err(WorkspaceError::Kind { path: path.clone(), found, expected });
@@ -68,12 +91,7 @@ impl Workspace {
         let file = system::open_file_itself(&parent, name)
             .map_err(|source| unopened(path, &parent, name, source))?;
         let metadata = file.metadata().map_err(refused)?;
-        if system::is_read_only(&metadata) {
-            return Err(WorkspaceError::ReadOnly { path: path.clone() });
-        }
-        let bytes = read_regular(path, &file)?;
-        let (path, name) = (path.clone(), (*name).to_owned());
-        Ok(Original { path, parent, name, file, metadata, bytes })
+        Ok(Opened { parent, name: (*name).to_owned(), file, metadata })
     }
 }
 
@@ -101,6 +119,8 @@ impl Original {
     /// opened is left alone.
     pub fn replace(mut self, bytes: &[u8], random: &Random) -> Result<(), WorkspaceError> {
         check_size(&self.path, bytes.len() as u64)?;
+        self.files.may_write(&self.path)?;
+        self.files.seen.writing(&self.path, bytes)?;
         let refused = |path: &WorkspacePath, source| WorkspaceError::from_io(path, source);
         let (unfinished, file) =
             self.create_beside(random).map_err(|source| refused(&self.path, source))?;
@@ -116,6 +136,7 @@ impl Original {
             let _ = self.parent.remove_file(&unfinished);
         }
         replaced?;
+        self.files.seen.written(&self.path);
         match sync(&self.parent) {
             Ok(()) => Ok(()),
             Err(source) => Err(WorkspaceError::Unsynced { path: self.path, source }),

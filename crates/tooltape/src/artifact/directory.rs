@@ -43,6 +43,11 @@ impl Directory {
         Ok(Directory { root, bytes_max, bytes: Mutex::default(), known: Mutex::default() })
     }
 
+    /// Where the labels of artifacts are.
+    pub(super) fn labels(&self) -> PathBuf {
+        self.root.join("labels")
+    }
+
     pub(super) fn put(&self, id: ArtifactId, bytes: &[u8]) -> Result<(), ArtifactError> {
         let folder = self.folder(id);
         match private(&mut DirBuilder::new()).create(&folder) {

@@ -11,6 +11,9 @@ pub(crate) trait Veil: Send + Sync {
 
     /// The places that are hidden, in order and apart.
     fn hidden(&self, bytes: &[u8]) -> Vec<Range<usize>>;
+
+    /// The bytes without what is hidden, as they are kept.
+    fn over(&self, bytes: Vec<u8>) -> Vec<u8>;
 }
 
 /// A part of an artifact, and which places of it are hidden.

@@ -1,5 +1,7 @@
 //! Numbers: their grammar, their exact value, and their canonical text.
 
+use std::cmp::Ordering;
+
 use super::unreadable::Flaw;
 
 /// From here on not every integer is a double.
@@ -139,6 +141,22 @@ pub(super) fn integer(literal: &str, digits_max: usize) -> Option<String> {
     })
 }
 
+/// Compares the exact values of two numbers.
+pub(crate) fn compare(one: &str, other: &str) -> Ordering {
+    // Most numbers are short integers.
+    let short = |text: &str| if text.len() <= 18 { text.parse::<i64>().ok() } else { None };
+    if let (Some(one), Some(other)) = (short(one), short(other)) {
+        return one.cmp(&other);
+    }
+    let (one, other) = (Decimal::of(one), Decimal::of(other));
+    match (one.negative, other.negative) {
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+        (false, false) => one.size(&other),
+        (true, true) => other.size(&one),
+    }
+}
+
 /// The exact value of a literal: its significant digits times a power of ten.
 struct Decimal<'l> {
     negative: bool,
@@ -185,6 +203,18 @@ impl<'l> Decimal<'l> {
 
     fn significant_digits(&self) -> impl Iterator<Item = u8> {
         self.digits.into_iter().flatten().copied().skip(self.zeros).take(self.significant)
+    }
+
+    /// Compares the values without their signs.
+    fn size(&self, other: &Self) -> Ordering {
+        match (self.significant, other.significant) {
+            (0, 0) => Ordering::Equal,
+            (0, _) => Ordering::Less,
+            (_, 0) => Ordering::Greater,
+            // The digits end with none that is 0, so a longer text of the same begin is more.
+            (_, _) => (self.integer_digits().cmp(&other.integer_digits()))
+                .then_with(|| self.significant_digits().cmp(other.significant_digits())),
+        }
     }
 
     fn write_integer(&self, out: &mut String) {

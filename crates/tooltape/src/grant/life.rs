@@ -6,6 +6,8 @@ use std::sync::{Arc, PoisonError};
 use super::{Asked, CallContext, Grant, Token};
 use crate::canon::{Domain, Hash};
 use crate::id::{CallNo, RunId};
+use crate::label::{Label, joined};
+use crate::right::SpendScope;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Mutex, OnceLock};
 
@@ -25,11 +27,22 @@ pub(crate) struct Life {
     threads: AtomicU32,
     /// Whether nothing more is noted of it, since its end is.
     over: Mutex<bool>,
+    /// The labels of what the model was shown, and of what the tool returns.
+    labels: [Option<Arc<Label>>; 2],
+    /// The label of what the call has seen.
+    seen: Mutex<Option<Arc<Label>>>,
+    /// What its children spent.
+    spent: Mutex<Vec<SpendScope>>,
 }
 
 impl Life {
     /// The life of a call that is cancelled with `parent`.
-    pub(crate) fn new(run: RunId, call: CallNo, args_hash: Hash, parent: &Token) -> Arc<Life> {
+    pub(crate) fn new(
+        (run, call): (RunId, CallNo),
+        args_hash: Hash,
+        labels: [Option<&Arc<Label>>; 2],
+        parent: &Token,
+    ) -> Arc<Life> {
         Arc::new(Life {
             run,
             call,
@@ -39,12 +52,51 @@ impl Life {
             heard_us: AtomicU64::new(0),
             threads: AtomicU32::new(0),
             over: Mutex::new(false),
+            labels: labels.map(|label| label.cloned()),
+            seen: Mutex::default(),
+            spent: Mutex::default(),
             asked: Arc::default(),
         })
     }
 
     pub(crate) fn call(&self) -> CallNo {
         self.call
+    }
+
+    /// The call sees what has this label.
+    pub(crate) fn saw(&self, label: &Label) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if !seen.as_ref().is_some_and(|seen| label.flows_to(seen)) {
+            let before = seen.take().map(Arc::unwrap_or_clone).unwrap_or_default();
+            *seen = before.join(label).kept();
+        }
+    }
+
+    /// A child of the call spends this.
+    pub(crate) fn spend(&self, spends: &[SpendScope]) {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(spends);
+    }
+
+    /// What its children spent, where they spent anything.
+    pub(crate) fn spent(&self) -> Option<Box<[SpendScope]>> {
+        let spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        (!spent.is_empty()).then(|| spent.clone().into())
+    }
+
+    /// The label of what the call has seen, where that says anything.
+    pub(crate) fn seen(&self) -> Option<Arc<Label>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The label of what the call works with: what the model was shown, and what the call has seen.
+    pub(crate) fn given(&self) -> Option<Arc<Label>> {
+        joined(self.labels[0].as_ref(), self.seen().as_ref())
+    }
+
+    /// The label of what the call leaves behind.
+    pub(crate) fn label(&self) -> Label {
+        let label = joined(self.given().as_ref(), self.labels[1].as_ref());
+        label.map(Arc::unwrap_or_clone).unwrap_or_default()
     }
 
     /// How long somebody was asked on behalf of the call's children.

@@ -10,6 +10,7 @@ use super::{Clock, Grant, Life, Token};
 use crate::canon::Canon;
 use crate::fault::ToolError;
 use crate::id::{CallNo, Name, RunId};
+use crate::right::{Holding, Refusal, Right, Withheld};
 
 /// The most bytes of one progress message.
 pub const PROGRESS_BYTES_MAX: usize = 4_096;
@@ -22,6 +23,9 @@ pub const NOTES_MAX: u32 = 1_000;
 pub(crate) trait Witness: Send + Sync {
     /// Notes it, and says what became of that.
     fn note(&self, call: CallNo, note: Note) -> Noted;
+
+    /// Whether a text says what must not be written down.
+    fn minds(&self, text: &str) -> bool;
 }
 
 /// What became of a note.
@@ -35,17 +39,9 @@ pub(crate) enum Noted {
     Later(Pin<Box<dyn Future<Output = bool> + Send>>),
 }
 
+#[cfg(feature = "sqlite")]
 impl Noted {
-    /// Whether the tape took it.
-    pub(crate) fn is_taken(&self) -> bool {
-        match self {
-            Noted::Refused => false,
-            Noted::Durable | Noted::Later(_) => true,
-        }
-    }
-
     /// Waits, and says whether it is durable.
-    #[cfg(feature = "sqlite")]
     pub(crate) async fn becomes_durable(self) -> bool {
         match self {
             Noted::Refused => false,
@@ -73,10 +69,11 @@ pub(crate) struct RunContext {
     pub(crate) depth_max: u32,
     pub(crate) witness: Arc<dyn Witness>,
     pub(crate) clock: Clock,
+    /// What the run may do.
+    pub(crate) holding: Holding,
 }
 
 /// What a grant may know of the call that holds it.
-#[doc(hidden)]
 #[derive(Clone)]
 pub struct CallContext {
     pub(crate) info: RunInfo,
@@ -93,14 +90,34 @@ impl CallContext {
         RunInfo(Some(Live { run, call, id }))
     }
 
+    /// Whether the run of the call holds this right at this moment.
+    ///
+    /// A handle asks whenever it is used: what was revoked or has expired since it was handed out
+    /// is refused, and so is a change by a tool that says that it only reads.
+    pub fn check(&self, right: &Right) -> Result<(), Refusal> {
+        if let (Right::FsWrite(_), false) = (right, self.is_write) {
+            let (holder, right) = ("the tool, which only reads,".into(), Box::new(right.clone()));
+            return Err(Refusal { holder, depth: 0, right, why: Withheld::Missing });
+        }
+        match &self.info.0 {
+            None => Ok(()),
+            Some(live) => live.run.holding.check(right, live.run.clock.unix_us()),
+        }
+    }
+
     /// Notes it, or says why not. Where there is no run there is nothing to note it.
     pub(super) fn note(&self, note: Note) -> Result<Noted, &'static str> {
         let Some(live) = &self.info.0 else { return Ok(Noted::Durable) };
         match self.life.unless_over(|| live.run.witness.note(live.call, note)) {
-            Some(noted) if noted.is_taken() => Ok(noted),
-            Some(_) => Err("the tape refused it"),
+            Some(Noted::Refused) => Err("the tape refused it"),
+            Some(noted) => Ok(noted),
             None => Err("the call is over"),
         }
+    }
+
+    /// Whether a text says what must not be written down.
+    pub(super) fn minds(&self, text: &str) -> bool {
+        self.info.0.as_ref().is_some_and(|live| live.run.witness.minds(text))
     }
 
     /// The call says something; returns how often it did before.

@@ -10,6 +10,8 @@ use super::Grant;
 
 /// What stands where a secret stood.
 pub(crate) const REDACTED: &str = "[redacted]";
+/// Why arguments are none that have a secret in them.
+pub(crate) const SECRET_SENT: &str = "the arguments hold a secret";
 
 /// A value that must not be written down: it has no way to be serialised or shown.
 ///

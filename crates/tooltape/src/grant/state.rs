@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use super::{CallContext, Grant, Note};
 use crate::canon::Canon;
 use crate::fault::ToolError;
+use crate::label::Label;
 use crate::sync::Mutex;
 
 /// A value that the calls of a run share. It can be read back, so that a run which is resumed has
@@ -24,19 +25,28 @@ use crate::sync::Mutex;
 /// assert_eq!((count, seen.get()), (1, vec!["a".to_owned()]));
 /// ```
 pub struct State<T> {
-    value: Arc<Mutex<T>>,
+    value: Arc<Mutex<Labelled<T>>>,
     context: Option<CallContext>,
+}
+
+/// A value, and the label of whatever was seen by those who changed it.
+struct Labelled<T> {
+    value: T,
+    label: Label,
 }
 
 impl<T: Clone + Serialize> State<T> {
     /// A state that starts with this value.
     pub fn new(value: T) -> State<T> {
-        State { value: Arc::new(Mutex::new(value)), context: None }
+        let labelled = Labelled { value, label: Label::default() };
+        State { value: Arc::new(Mutex::new(labelled)), context: None }
     }
 
     /// The value as it is now.
     pub fn get(&self) -> T {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let labelled = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        self.saw(&labelled.label);
+        labelled.value.clone()
     }
 
     /// Changes the value and notes the new one on the tape.
@@ -44,16 +54,27 @@ impl<T: Clone + Serialize> State<T> {
     /// Fails, and changes nothing, where the new value cannot be serialised or noted; once the call
     /// is over, nothing is noted of it any more.
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, ToolError> {
-        let mut value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = value.clone();
+        let mut labelled = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        self.saw(&labelled.label);
+        let mut changed = labelled.value.clone();
         let result = change(&mut changed);
         let canon = Canon::of(&changed)?;
         let note = Note::State { name: type_name::<T>(), value: canon };
         if let Some(Err(why)) = self.context.as_ref().map(|context| context.note(note)) {
             return Err(ToolError::tell(format!("the new state could not be recorded: {why}")));
         }
-        *value = changed;
+        if let Some(context) = &self.context {
+            labelled.label = labelled.label.clone().join(&context.provenance().label());
+        }
+        labelled.value = changed;
         Ok(result)
+    }
+
+    /// Whoever looks has seen what those had seen who wrote it.
+    fn saw(&self, label: &Label) {
+        if let Some(context) = &self.context {
+            context.provenance().saw(label);
+        }
     }
 }
 
@@ -69,7 +90,7 @@ impl<T: Clone + Serialize + DeserializeOwned + Send + 'static> Grant for State<T
             return Ok(false);
         }
         let read = serde_json::from_str(value.as_str()).map_err(|err| err.to_string())?;
-        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = read;
+        self.value.lock().unwrap_or_else(PoisonError::into_inner).value = read;
         Ok(true)
     }
 

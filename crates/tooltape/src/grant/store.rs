@@ -5,7 +5,7 @@ mod memory;
 mod sqlite;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use memory::Memory;
 use serde::Serialize;
@@ -17,6 +17,8 @@ use super::{CallContext, Grant, Note, Noted};
 use crate::canon::Canon;
 use crate::fault::ToolError;
 use crate::id::{Name, RunId};
+use crate::label::Labels;
+use crate::sync::Mutex;
 
 /// The longest key of a store, in bytes.
 pub const STORE_KEY_BYTES_MAX: usize = 1_024;
@@ -48,6 +50,9 @@ pub struct Store {
     backend: Arc<Backend>,
     scope: Scope,
     context: Option<CallContext>,
+    labels: Labels,
+    /// Held while a value and its label are read or written: they belong together.
+    order: Arc<Mutex<()>>,
 }
 
 enum Backend {
@@ -71,20 +76,31 @@ struct Place {
     key: String,
 }
 
+impl Place {
+    /// The place in a word, by which its label is kept. No name holds what parts the words.
+    fn text(&self) -> String {
+        format!("{}\0{}\0{}", self.scope, self.store, self.key)
+    }
+}
+
 impl Store {
     /// Values in memory, as long as the last clone lives; each run has its own.
     pub fn memory() -> Store {
-        Store::over(Backend::Memory(Memory::default()))
+        Store::over(Backend::Memory(Memory::default()), Labels::memory())
     }
 
     /// Values in an SQLite file, which is made if it is not there. A value that was set is durable.
     #[cfg(feature = "sqlite")]
     pub fn sqlite(path: impl AsRef<std::path::Path>) -> Result<Store, ToolError> {
-        Ok(Store::over(Backend::Sqlite(Sqlite::open(path.as_ref())?)))
+        let path = path.as_ref();
+        let mut labels = path.as_os_str().to_owned();
+        labels.push("-labels");
+        Ok(Store::over(Backend::Sqlite(Sqlite::open(path)?), Labels::in_dir(labels)))
     }
 
-    fn over(backend: Backend) -> Store {
-        Store { backend: Arc::new(backend), scope: Scope::Run, context: None }
+    fn over(backend: Backend, labels: Labels) -> Store {
+        let (backend, order) = (Arc::new(backend), Arc::default());
+        Store { backend, scope: Scope::Run, context: None, labels, order }
     }
 
     /// The same values, where each thread has its own, whatever run reads them.
@@ -158,7 +174,13 @@ impl NamedStore {
     /// What a key has, if it has anything.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ToolError> {
         let (at, context) = (self.place(key)?, self.store.context.clone());
+        let labels = self.store.labels.clone();
+        let order = self.store.order.clone();
         let found = self.work(move |backend| {
+            let _order = order.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(context) = &context {
+                context.provenance().saw(&labels.of(&at.text()));
+            }
             let noted =
                 |value: &Option<Canon>| note(context.as_ref(), &at, false, value.clone()).map(drop);
             backend.get(&at, noted)
@@ -189,10 +211,28 @@ impl NamedStore {
             let why = "the store was not changed: the tool says that it only reads";
             return Err(ToolError::not_done(why).code("store.read_only"));
         }
+        // A store keeps what it is given, and is no place for a secret.
+        let minds = |text: &str| context.as_ref().is_some_and(|context| context.minds(text));
+        if minds(key) || value.as_ref().is_some_and(|value| minds(value.as_str())) {
+            let why = "the store was not changed: no secret is kept in one";
+            return Err(ToolError::not_done(why).code("store.secret"));
+        }
         let run = context.as_ref().and_then(|context| context.info.run());
+        let label = context.as_ref().map(|context| context.provenance().label());
+        let (label, labels) = (label.unwrap_or_default(), self.store.labels.clone());
+        let order = self.store.order.clone();
         self.work(move |backend| {
+            let _order = order.lock().unwrap_or_else(PoisonError::into_inner);
+            let unlabelled = |err| {
+                let why = format!("the store was not changed: its label cannot be kept: {err}");
+                ToolError::not_done(why).code("store.label")
+            };
+            labels.add(&at.text(), &label).map_err(unlabelled)?;
             let noted = || note(context.as_ref(), &at, true, value.clone());
-            backend.put(&at, value.as_ref(), run, noted)
+            backend.put(&at, value.as_ref(), run, noted)?;
+            // A label that says too much is no failure.
+            let _ = labels.set(&at.text(), &label);
+            Ok(())
         })
         .await
     }

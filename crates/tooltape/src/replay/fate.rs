@@ -39,8 +39,8 @@ pub(super) fn is_unasked(recorded: &Reply) -> bool {
 
 pub(super) fn as_decided(verdict: &str, rule: Cow<'static, str>) -> Verdict {
     match verdict {
-        "allow" => Verdict::Allow { rule },
-        "ask" => Verdict::Ask { rule },
+        "allow" => Verdict::allow_despite_label(rule),
+        "ask" => Verdict::ask(rule),
         _ => Verdict::Deny { rule, told: None },
     }
 }

@@ -54,6 +54,8 @@ pub(super) struct Player<'r> {
     /// What was proposed, and whether all of it is known.
     proposals: HashMap<CallNo, (Proposal, bool)>,
     answers: HashMap<CallNo, Answer>,
+    /// The calls that spend, and are not over.
+    spending: HashMap<CallNo, Arc<Facts>>,
     /// What the last attempt of each call said while it ran, as it was recorded.
     said: HashMap<CallNo, Vec<Record>>,
     /// What calls say that are executed again, and how much of it was looked at.
@@ -108,6 +110,7 @@ impl<'r> Player<'r> {
             calls: BTreeMap::new(),
             proposals: HashMap::new(),
             answers: HashMap::new(),
+            spending: HashMap::new(),
             said: HashMap::new(),
             says,
             heard: 0,
@@ -269,10 +272,18 @@ impl<'r> Player<'r> {
         stand(resolved, limited)
     }
 
+    /// A call is over, or is judged anew: what it spends is spent, or was not.
+    fn spent(&mut self, call: CallNo, executed: Executed) {
+        if let Some(facts) = self.spending.remove(&call) {
+            self.run.spent_again(&facts, executed);
+        }
+    }
+
     fn judge(&mut self, recorded: &Facts, verdict: &str, rule: &str) -> (Option<Event>, Stage) {
         let no = recorded.call;
         let call = match self.calls.remove(&no) {
-            Some(Stand::Resolved(call)) => call,
+            // What the model had been shown is on the tape.
+            Some(Stand::Resolved(call)) => call.under(recorded.context.clone()),
             Some(Stand::Refused(facts, fault)) => {
                 // It was judged then, and does not come so far now.
                 let reply = fault.map(|fault| refusal(facts.clone(), fault));
@@ -287,10 +298,15 @@ impl<'r> Player<'r> {
         let same_call = recorded.definition() == Some(call.definition())
             && recorded.args_hash == call.args_hash();
         let stage = if same_call { Stage::Policy } else { Stage::Resolve };
+        self.spent(no, Executed::NotExecuted);
         let decided = match self.verdicts {
             Verdicts::Today => self.run.judge_again(&call),
             Verdicts::Recorded => as_decided(verdict, rule.to_owned().into()),
         };
+        let is_reserved = self.verdicts == Verdicts::Today && call.facts().spends.is_some();
+        if is_reserved && !matches!(decided, Verdict::Deny { .. }) {
+            self.spending.insert(no, call.facts().clone());
+        }
         let event = judged(&call, &decided);
         let denied_then = self.verdicts == Verdicts::Recorded && verdict == "deny";
         let stand = match decided.apply(call) {
@@ -407,7 +423,7 @@ fn answered(pending: Pending, answer: Answer) -> Stand {
 fn unanswered(call: CallNo) -> Event {
     let approval = Hash::from([0; 32]);
     let (yes, holds, told, attempt) = (false, "once", None, None);
-    Event::Answered { call, question: 1, approval, yes, holds, told, attempt }
+    Event::Answered { call, question: 1, approval, yes, holds, told, attempt, by: None }
 }
 
 fn stand(resolved: Result<Call, (Arc<Facts>, Fault)>, limited: Option<BoundKind>) -> Stand {

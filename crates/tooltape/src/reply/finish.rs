@@ -1,12 +1,15 @@
 //! The last stage before a result is recorded: redacted, bounded, and what is too large put aside.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::bound::{self, BLOCKS_MAX, OUTPUT_BYTES_MIN};
-use super::frame::{Frame, Framing, defused};
+use super::frame::{self, Frame, Framing, defused};
 use super::redact::Redactor;
 use super::{FaultView, Normal, Reply};
 use crate::artifact::{ArtifactId, Artifacts};
@@ -15,6 +18,7 @@ use crate::canon::{Canon, Hash, RESULT_BYTES_MAX};
 use crate::fault::{BoundKind, Exceeded, Fault, TOLD_BYTES_MAX, clip};
 use crate::grant::REDACTED;
 use crate::id::{CallNo, RunId};
+use crate::label::Label;
 use crate::spec::Spec;
 use crate::tool::{Block, Content, Output};
 
@@ -87,6 +91,7 @@ impl Finishing {
         normal: Normal,
         call: CallNo,
         spec: Option<&Spec>,
+        label: Option<Arc<Label>>,
     ) -> Finished {
         let bytes_max = self.bytes_max(&normal, spec);
         let is_kept =
@@ -95,17 +100,25 @@ impl Finishing {
         if value + bytes(&normal.content) <= INLINE_BYTES_MAX
             && (is_kept || self.artifacts.is_memory())
         {
-            return self.finished(normal, call, bytes_max);
+            return self.finished(normal, call, bytes_max, label.as_deref());
         }
         let (finishing, executed) = (self.clone(), normal.executed);
-        let done = tokio::task::spawn_blocking(move || finishing.finished(normal, call, bytes_max));
+        let done = tokio::task::spawn_blocking(move || {
+            finishing.finished(normal, call, bytes_max, label.as_deref())
+        });
         done.await.unwrap_or_else(|err| {
             let why = format!("the result could not be finished: {err}");
             Finished::of(Normal::fault(Fault::Bug { executed, why }))
         })
     }
 
-    fn finished(&self, normal: Normal, call: CallNo, bytes_max: usize) -> Finished {
+    fn finished(
+        &self,
+        normal: Normal,
+        call: CallNo,
+        bytes_max: usize,
+        label: Option<&Label>,
+    ) -> Finished {
         let mut normal = within_cap(normal);
         let on_tape = match self.redactor.is_idle() {
             true => None,
@@ -118,7 +131,8 @@ impl Finishing {
                 blocks.into_iter().map(bound_telling).collect()
             }
             None => {
-                let mut put_aside = |bytes| self.artifacts.put_blocking(bytes).ok().map(|it| it.id);
+                let put = |bytes| self.artifacts.put_labelled(bytes, label);
+                let mut put_aside = |bytes| put(bytes).ok().map(|it| it.id);
                 bound::bounded(blocks, bytes_max, &mut put_aside)
             }
         };
@@ -151,7 +165,17 @@ impl Finishing {
     fn redacted(&self, normal: &mut Normal) -> Option<OnTape> {
         let redactor = &self.redactor;
         let blocks = taken(&mut normal.content).into_iter();
-        normal.content = blocks.map(|block| redacted_block(redactor, block)).collect();
+        let blocks: Vec<Block> = blocks.map(|block| redacted_block(redactor, block)).collect();
+        // A secret may go from one block to the next.
+        let is_split = blocks.len() > 1
+            && ["", "\n"].iter().any(|between| {
+                let texts: Vec<Cow<'_, str>> = blocks.iter().map(frame::text).collect();
+                redactor.finds(&texts.join(between))
+            });
+        normal.content = match is_split {
+            true => Content::One([Block::text(REDACTED)]),
+            false => blocks.into_iter().collect(),
+        };
         if let Some(fault) = &mut normal.fault {
             let clean = |text: &mut Arc<str>| {
                 if redactor.finds(text) {
@@ -238,7 +262,7 @@ fn redacted_block(redactor: &Redactor, block: Block) -> Block {
             let redacted = redactor.canon(&value);
             Block::Json { value: redacted.unwrap_or(value) }
         }
-        Block::Image { media_type, data } => match redactor.finds(&data) {
+        Block::Image { media_type, data } => match is_telling(redactor, &data) {
             true => Block::text(REDACTED),
             false => Block::Image { media_type: redactor.text(media_type), data },
         },
@@ -249,6 +273,12 @@ fn redacted_block(redactor: &Redactor, block: Block) -> Block {
         },
         Block::LeftOut { .. } => block,
     }
+}
+
+/// Whether an image says a secret, in base64 or in what that stands for.
+fn is_telling(redactor: &Redactor, data: &str) -> bool {
+    let bytes = STANDARD.decode(data).unwrap_or_default();
+    redactor.finds(data) || redactor.finds_in(&bytes)
 }
 
 fn bound_telling(block: Block) -> Block {

@@ -12,7 +12,9 @@ use crate::canon::{Canon, Doc, Domain, Hash, Kind, Limits, Node, Sets};
 use crate::fault::Executed;
 use crate::grant::REDACTED;
 use crate::id::{CallNo, ToolId};
-use crate::spec::Vote;
+use crate::label::Label;
+use crate::right::SpendScope;
+use crate::spec::{Enforced, Vote};
 use crate::tool::{Block, Source};
 
 /// A reply as a tape keeps it.
@@ -36,6 +38,14 @@ pub(crate) struct Settled {
     details: Option<Box<Value>>,
     metadata: Option<Box<Value>>,
     elapsed_us: u64,
+    #[serde(default)]
+    label: Option<Arc<Label>>,
+    #[serde(default)]
+    endorsed: Option<Arc<str>>,
+    #[serde(default)]
+    spent: Option<Box<[SpendScope]>>,
+    #[serde(default)]
+    enforced_by: Enforced,
 }
 
 /// A content block, with the fields of all kinds: a tagged type would lose large integers.
@@ -94,6 +104,8 @@ impl Settled {
             args_hash: self.args_hash,
             args: None,
             repairs: Vec::new(),
+            context: None,
+            spends: None,
             registered: None,
             remembered,
         };
@@ -112,6 +124,10 @@ impl Settled {
             details: self.details,
             metadata: self.metadata,
             elapsed_us: self.elapsed_us,
+            label: self.label,
+            endorsed: self.endorsed,
+            spent: self.spent,
+            enforced_by: self.enforced_by,
             frame: None,
             on_tape: None,
         })))

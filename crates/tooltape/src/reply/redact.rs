@@ -1,29 +1,34 @@
 //! Secrets that must not be shown, and every form in which they are looked for.
 
+mod discreet;
+mod forms;
+mod said;
+mod stream;
+
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::AhoCorasick;
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use aho_corasick::Input;
+use aho_corasick::automaton::Automaton as _;
+use aho_corasick::nfa::contiguous::NFA;
+pub use discreet::SECRET_PART_BYTES_MIN;
+use forms::{FORM_BYTES_MAX, Form};
 use serde_json::Value;
+pub use stream::{RedactedBytes, RedactedText};
 use zeroize::Zeroizing;
 
 use crate::artifact::{ARTIFACT_READ_BYTES_MAX, Veil};
 use crate::builtin::PAGE_BYTES_MAX;
 use crate::canon::{Canon, Doc, Limits};
-use crate::grant::{Note, Noted, REDACTED, Witness};
-use crate::id::CallNo;
+use crate::grant::REDACTED;
 
 /// The shortest secret that is looked for, in bytes: shorter ones would be found everywhere.
 pub const SECRET_BYTES_MIN: usize = 6;
 /// The most bytes of all secrets together.
 pub const SECRETS_BYTES_MAX: usize = 64 << 10;
 
-/// The most bytes that a form of a secret has for each of its own: `\\u001f` stands for one.
-const FORM_BYTES_MAX: usize = 7;
 // What stands around a page must be readable with it, whatever the secrets are.
 const _: () = assert!(
     (2 * FORM_BYTES_MAX * SECRETS_BYTES_MAX) as u64 + PAGE_BYTES_MAX <= ARTIFACT_READ_BYTES_MAX
@@ -32,8 +37,8 @@ const _: () = assert!(
 /// Finds secrets in what is about to leave, and takes them out.
 ///
 /// A secret is found as it is, reversed, in hexadecimal, in base64 at any place of a longer text,
-/// and with the escapes of JSON, URLs and HTML. What is encrypted, compressed or spread over the
-/// text cannot be found.
+/// as a list of bytes, and with the escapes of JSON, Rust, URLs and HTML; of one with many lines,
+/// each longer line is. What is encrypted, compressed or spread over the text cannot be found.
 ///
 /// ```
 /// use tooltape::Redactor;
@@ -47,8 +52,8 @@ const _: () = assert!(
 pub struct Redactor(Option<Arc<Secrets>>);
 
 struct Secrets {
-    secrets: Vec<Zeroizing<Vec<u8>>>,
-    forms: AhoCorasick,
+    secrets: Vec<Form>,
+    forms: NFA,
 }
 
 /// Why secrets cannot be looked for.
@@ -87,12 +92,19 @@ impl Redactor {
         &self,
         secrets: impl IntoIterator<Item = S>,
     ) -> Result<Redactor, RedactError> {
-        let own = self.0.iter().flat_map(|own| own.secrets.iter().cloned());
-        let more = secrets.into_iter().map(|it| Zeroizing::new(it.as_ref().to_vec()));
-        Redactor::of(own.chain(more.filter(|it| it.len() >= SECRET_BYTES_MIN)).collect())
+        let mut all = self.0.as_ref().map_or_else(Vec::new, |own| own.secrets.clone());
+        let own = all.len();
+        for secret in secrets {
+            let secret = secret.as_ref();
+            let is_known = all.iter().any(|known| known.as_slice() == secret);
+            if secret.len() >= SECRET_BYTES_MIN && !is_known {
+                all.push(Zeroizing::new(secret.to_vec()));
+            }
+        }
+        if all.len() == own { Ok(self.clone()) } else { Redactor::of(all) }
     }
 
-    fn of(secrets: Vec<Zeroizing<Vec<u8>>>) -> Result<Redactor, RedactError> {
+    fn of(secrets: Vec<Form>) -> Result<Redactor, RedactError> {
         let bytes = secrets.iter().map(|secret| secret.len()).sum();
         if bytes > SECRETS_BYTES_MAX {
             return Err(RedactError::TooMany { bytes });
@@ -100,17 +112,8 @@ impl Redactor {
         if secrets.is_empty() {
             return Ok(Redactor(None));
         }
-        let forms: BTreeSet<Vec<u8>> = secrets.iter().flat_map(|secret| forms(secret)).collect();
-        let forms = AhoCorasick::new(forms).expect("so few bytes fit any automaton");
+        let forms = NFA::new(forms::all(&secrets)).expect("so few bytes fit any automaton");
         Ok(Redactor(Some(Arc::new(Secrets { secrets, forms }))))
-    }
-
-    /// A witness that hears no secrets, in front of another one.
-    pub(crate) fn before(&self, witness: Arc<dyn Witness>) -> Arc<dyn Witness> {
-        match self.is_idle() {
-            true => witness,
-            false => Arc::new(Discreet { witness, redactor: self.clone() }),
-        }
     }
 
     /// Whether there is nothing to look for.
@@ -120,7 +123,25 @@ impl Redactor {
 
     /// Whether a text holds a secret.
     pub fn finds(&self, text: &str) -> bool {
-        self.0.as_ref().is_some_and(|secrets| secrets.forms.is_match(text))
+        self.finds_in(text.as_bytes())
+    }
+
+    /// Whether bytes hold a secret.
+    pub fn finds_in(&self, bytes: &[u8]) -> bool {
+        let Some(secrets) = &self.0 else { return false };
+        let found = secrets.forms.try_find(&Input::new(bytes).earliest(true));
+        found.expect("it looks for secrets wherever they begin").is_some()
+    }
+
+    /// Whether a JSON document holds a secret, as it is written or in what its texts say.
+    pub fn finds_in_json(&self, json: &str) -> bool {
+        if self.is_idle() || self.finds(json) {
+            return !self.is_idle();
+        }
+        // Where nothing is escaped, texts are what is written.
+        let escaped = tokens(json).filter(|token| token.starts_with('"') && token.contains('\\'));
+        let mut texts = escaped.filter_map(|token| serde_json::from_str::<String>(token).ok());
+        texts.any(|text| self.finds(&text))
     }
 
     /// The text with `[redacted]` in place of every secret. Linear in the text.
@@ -128,17 +149,39 @@ impl Redactor {
         let hidden = self.places(text.as_bytes(), |found| {
             text.floor_char_boundary(found.start)..text.ceil_char_boundary(found.end)
         });
-        if hidden.is_empty() {
-            return Cow::Borrowed(text);
+        match hidden.is_empty() {
+            true => Cow::Borrowed(text),
+            false => Cow::Owned(without(text, hidden)),
         }
-        let (mut redacted, mut from) = (String::new(), 0);
+    }
+
+    /// The bytes with `[redacted]` in place of every secret. Linear in the bytes.
+    pub fn redact_bytes<'b>(&self, bytes: &'b [u8]) -> Cow<'b, [u8]> {
+        let hidden = self.places(bytes, |found| found);
+        if hidden.is_empty() {
+            return Cow::Borrowed(bytes);
+        }
+        let (mut redacted, mut from) = (Vec::new(), 0);
         for Range { start, end } in hidden {
-            redacted.push_str(&text[from..start]);
-            redacted.push_str(REDACTED);
+            redacted.extend_from_slice(&bytes[from..start]);
+            redacted.extend_from_slice(REDACTED.as_bytes());
             from = end;
         }
-        redacted.push_str(&text[from..]);
+        redacted.extend_from_slice(&bytes[from..]);
         Cow::Owned(redacted)
+    }
+
+    /// The JSON document with `[redacted]` in place of every secret in its texts, keys and
+    /// numbers. Where no such document is left, it is that text alone.
+    pub fn redact_json<'t>(&self, json: &'t str) -> Cow<'t, str> {
+        if !self.finds_in_json(json) {
+            return Cow::Borrowed(json);
+        }
+        let redacted = self.json(json, |text| self.found(text));
+        match !self.finds_in_json(&redacted) && serde_json::from_str::<Value>(&redacted).is_ok() {
+            true => Cow::Owned(redacted),
+            false => Cow::Owned(Canon::string(REDACTED).as_str().to_owned()),
+        }
     }
 
     /// Where secrets are, each place widened so; places that overlap or touch are one.
@@ -147,16 +190,11 @@ impl Redactor {
         bytes: &[u8],
         widen: impl Fn(Range<usize>) -> Range<usize>,
     ) -> Vec<Range<usize>> {
-        let mut places: Vec<Range<usize>> = Vec::new();
+        let Some(secrets) = &self.0 else { return Vec::new() };
         // Matches come by their ends.
-        for found in self.0.iter().flat_map(|secrets| secrets.forms.find_overlapping_iter(bytes)) {
-            let mut place = widen(found.range());
-            while let Some(before) = places.pop_if(|before| before.end >= place.start) {
-                place.start = place.start.min(before.start);
-            }
-            places.push(place);
-        }
-        places
+        let found = secrets.forms.try_find_overlapping_iter(Input::new(bytes));
+        let found = found.expect("it looks for secrets wherever they begin");
+        found.map(|found| widen(found.range())).fold(Vec::new(), joined)
     }
 
     /// A text that is changed only where it must be.
@@ -169,46 +207,103 @@ impl Redactor {
 
     /// The value without secrets, where it has any.
     pub(super) fn canon(&self, value: &Canon) -> Option<Canon> {
-        if !self.finds(value.as_str()) {
+        if !self.finds_in_json(value.as_str()) {
             return None;
         }
-        let redacted = self.json(value.as_str());
-        // Two keys may have become one, or a secret may go from one string to the next.
-        let doc = Doc::read(&redacted, &Limits::OWN).ok();
-        let canon = doc.map(|doc| doc.canonical()).filter(|canon| !self.finds(canon.as_str()));
-        Some(canon.unwrap_or_else(|| Canon::string(REDACTED)))
+        Some(self.canonical(&self.json(value.as_str(), |text| self.found(text))))
+    }
+
+    /// The value whose texts were changed so, and without secrets.
+    fn canon_with(&self, value: &Canon, change: impl FnMut(&str) -> Option<String>) -> Canon {
+        let changed = self.json(value.as_str(), change);
+        match changed == value.as_str() && !self.finds_in_json(&changed) {
+            true => value.clone(),
+            false => self.canonical(&changed),
+        }
+    }
+
+    /// Two keys may have become one, or a secret may go from one string to the next.
+    fn canonical(&self, redacted: &str) -> Canon {
+        let doc = Doc::read(redacted, &Limits::OWN).ok();
+        let canon =
+            doc.map(|doc| doc.canonical()).filter(|canon| !self.finds_in_json(canon.as_str()));
+        canon.unwrap_or_else(|| Canon::string(REDACTED))
     }
 
     /// Details or metadata without secrets, where they have any.
-    pub(super) fn value(&self, value: &Value) -> Option<Value> {
+    pub(crate) fn value(&self, value: &Value) -> Option<Value> {
         let text = value.to_string();
-        if !self.finds(&text) {
+        if !self.finds_in_json(&text) {
             return None;
         }
-        let redacted = self.json(&text);
-        let value = (!self.finds(&redacted)).then(|| serde_json::from_str(&redacted).ok());
+        let redacted = self.json(&text, |text| self.found(text));
+        let value = (!self.finds_in_json(&redacted)).then(|| serde_json::from_str(&redacted).ok());
         Some(value.flatten().unwrap_or_else(|| Value::String(REDACTED.to_owned())))
     }
 
-    /// JSON whose strings and numbers hold no secrets.
-    fn json(&self, text: &str) -> String {
+    /// A text without secrets, where it has any.
+    fn found(&self, text: &str) -> Option<String> {
+        match self.redact(text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(redacted) => Some(redacted),
+        }
+    }
+
+    /// JSON whose texts were changed so, and whose keys and numbers hold no secrets.
+    fn json(&self, text: &str, mut change: impl FnMut(&str) -> Option<String>) -> String {
         let mut out = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(first) = rest.chars().next() {
-            let len = token(rest);
-            let token = &rest[..len];
-            rest = &rest[len..];
-            match first {
-                '"' => {
-                    let inside: String = serde_json::from_str(token).unwrap_or_default();
-                    out.push_str(Canon::string(&self.redact(&inside)).as_str());
+        let mut tokens = tokens(text).peekable();
+        while let Some(token) = tokens.next() {
+            if !token.starts_with('"') {
+                match self.finds(token) {
+                    true => out.push_str(Canon::string(REDACTED).as_str()),
+                    false => out.push_str(token),
                 }
-                _ if self.finds(token) => out.push_str(Canon::string(REDACTED).as_str()),
-                _ => out.push_str(token),
+                continue;
+            }
+            let inside: String = serde_json::from_str(token).unwrap_or_default();
+            // In a document without spaces, as ours are.
+            let is_key = tokens.peek().is_some_and(|next| *next == ":");
+            match if is_key { self.found(&inside) } else { change(&inside) } {
+                Some(changed) => out.push_str(Canon::string(&changed).as_str()),
+                None => out.push_str(token),
             }
         }
         out
     }
+}
+
+/// The tokens of a JSON text, with what stands between them.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    iter::from_fn(move || {
+        let len = if rest.is_empty() { return None } else { token(rest) };
+        let token;
+        (token, rest) = rest.split_at(len);
+        Some(token)
+    })
+}
+
+/// Places with one more behind them; those that overlap or touch are one.
+fn joined(mut places: Vec<Range<usize>>, mut place: Range<usize>) -> Vec<Range<usize>> {
+    while let Some(before) = places.pop_if(|before| before.end >= place.start) {
+        place.start = place.start.min(before.start);
+        place.end = place.end.max(before.end);
+    }
+    places.push(place);
+    places
+}
+
+/// A text with a mark in place of each of these.
+fn without(text: &str, hidden: Vec<Range<usize>>) -> String {
+    let (mut redacted, mut from) = (String::new(), 0);
+    for Range { start, end } in hidden {
+        redacted.push_str(&text[from..start]);
+        redacted.push_str(REDACTED);
+        from = end;
+    }
+    redacted.push_str(&text[from..]);
+    redacted
 }
 
 /// How long the token is that a JSON text begins with.
@@ -235,108 +330,16 @@ impl Veil for Redactor {
     fn hidden(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         self.places(bytes, |found| found)
     }
-}
 
-struct Discreet {
-    witness: Arc<dyn Witness>,
-    redactor: Redactor,
-}
-
-impl Witness for Discreet {
-    fn note(&self, call: CallNo, note: Note) -> Noted {
-        let clean = |value: Canon| self.redactor.canon(&value).unwrap_or(value);
-        let note = match note {
-            Note::Progress(text) => Note::Progress(self.redactor.text(text)),
-            Note::Emitted { name, value } => Note::Emitted { name, value: clean(value) },
-            Note::State { name, value } => Note::State { name, value: clean(value) },
-            Note::Stored { store, key, wrote, value } => {
-                let (key, value) = (self.redactor.text(key), value.map(clean));
-                Note::Stored { store, key, wrote, value }
-            }
-            Note::Abandoned { .. } => note,
+    fn over(&self, bytes: Vec<u8>) -> Vec<u8> {
+        let redacted = match str::from_utf8(&bytes) {
+            // No character is cut.
+            Ok(text) => self.found(text).map(String::into_bytes),
+            Err(_) => match self.redact_bytes(&bytes) {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(redacted) => Some(redacted),
+            },
         };
-        self.witness.note(call, note)
+        redacted.unwrap_or(bytes)
     }
-}
-
-/// Every form in which a secret is looked for.
-fn forms(secret: &[u8]) -> Vec<Vec<u8>> {
-    let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut forms: Vec<Vec<u8>> = vec![
-        secret.to_vec(),
-        secret.iter().rev().copied().collect(),
-        hex.to_uppercase().into_bytes(),
-        hex.into_bytes(),
-    ];
-    forms.extend((0..3).flat_map(|before| base64_forms(secret, before)));
-    forms.extend(url_forms(secret));
-    if let Ok(text) = str::from_utf8(secret) {
-        forms.push(text.chars().rev().collect::<String>().into_bytes());
-        forms.extend(text_forms(text).map(String::into_bytes));
-    }
-    forms
-}
-
-/// The characters that base64 always has for a secret with so many bytes before it, modulo three.
-fn base64_forms(secret: &[u8], before: usize) -> [Vec<u8>; 2] {
-    let mut bytes = vec![0; before];
-    bytes.extend_from_slice(secret);
-    // The first and the last character may depend on what stands before and behind.
-    let (first, last) = ((8 * before).div_ceil(6), 8 * bytes.len() / 6);
-    let standard = STANDARD_NO_PAD.encode(&bytes);
-    let url_safe = URL_SAFE_NO_PAD.encode(&bytes);
-    [standard, url_safe].map(|text| text.as_bytes()[first..last].to_vec())
-}
-
-/// How the many makers of URLs write a secret: each leaves other characters as they are.
-fn url_forms(secret: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    let kept = ["-._~", "-._~!*'()", "-._~!*'();/?:@&=+$,#", "-._*", "-._~/", ""];
-    let plain = move |byte: u8, kept: &str| {
-        (byte.is_ascii_alphanumeric() && !kept.is_empty()) || kept.as_bytes().contains(&byte)
-    };
-    kept.into_iter().flat_map(move |kept| {
-        [false, true].into_iter().flat_map(move |upper| {
-            [Some(b'+'), None].into_iter().map(move |space| {
-                let mut form = Vec::with_capacity(3 * secret.len());
-                for byte in secret.iter().copied() {
-                    match space {
-                        Some(plus) if byte == b' ' => form.push(plus),
-                        _ if plain(byte, kept) => form.push(byte),
-                        _ if upper => form.extend(format!("%{byte:02X}").bytes()),
-                        _ => form.extend(format!("%{byte:02x}").bytes()),
-                    }
-                }
-                form
-            })
-        })
-    })
-}
-
-/// A secret with the escapes of JSON, as its many writers make them, and of HTML.
-fn text_forms(secret: &str) -> impl Iterator<Item = String> {
-    let json = Canon::string(secret);
-    let json = json.as_str()[1..json.as_str().len() - 1].to_owned();
-    let slashes = json.replace('/', "\\/");
-    let ascii = |text: &str, upper: bool, also: &str| {
-        let mut out = String::with_capacity(text.len());
-        for character in text.chars() {
-            if character.is_ascii() && !also.contains(character) {
-                out.push(character);
-                continue;
-            }
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                out += &if upper { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
-            }
-        }
-        out
-    };
-    let escaped = [("", false), ("", true), ("<>&", false), ("<>&'", true), ("<>&'\u{7f}", false)];
-    let escaped = escaped.map(|(also, upper)| ascii(&json, upper, also));
-    let html = [("\"", "'"), ("&quot;", "'"), ("&quot;", "&#39;"), ("&quot;", "&#x27;")];
-    let html = html.map(|(quote, apostrophe)| {
-        let text = secret.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        text.replace('"', quote).replace('\'', apostrophe)
-    });
-    let doubled = json.replace('\\', "\\\\").replace('"', "\\\"");
-    [json, slashes, doubled].into_iter().chain(escaped).chain(html)
 }

@@ -1,8 +1,12 @@
 //! Amounts in rights: of money, and of agents.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::error::ScopeError;
 
@@ -117,6 +121,22 @@ impl SpendScope {
     /// Every amount includes the smaller ones, so any two of a currency do.
     pub(super) fn overlaps(&self, other: &SpendScope) -> bool {
         self.currency == other.currency
+    }
+}
+
+impl FromStr for SpendScope {
+    type Err = ScopeError;
+
+    fn from_str(text: &str) -> Result<SpendScope, ScopeError> {
+        let (currency, most) = text.split_once(':').unwrap_or((text, ""));
+        Ok(SpendScope { currency: currency.parse()?, most: most.parse()? })
+    }
+}
+
+impl<'de> Deserialize<'de> for SpendScope {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SpendScope, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::id::CallNo;
 use crate::perform::{Attempt, Passage, Span};
 use crate::policy::{Permit, Verdict};
 use crate::reply::{Finished, Normal, Reply, render};
-use crate::right::{Holding, Rights};
+use crate::right::{Holding, Rights, SpendScope};
 use crate::spec::Spec;
 use crate::sync::OnceLock;
 use crate::tape::MemoryTape;
@@ -28,13 +28,13 @@ impl Run {
     /// The same run, which begins as a recorded one did, and leaves nothing behind: what its tools
     /// say is on a tape in memory, and what they put aside is forgotten with it.
     pub(crate) fn begun_like(mut self, opening: Opening, tape: MemoryTape) -> Run {
-        let Opening { run, at_us, seed, thread, note, depth, parent, rights } = opening;
+        let Opening { run, at_us, seed, thread, note, depth, parent, rights, label } = opening;
         let setup = &mut self.setup;
         setup.id = Some(run);
         setup.clock = Clock::fixed(Duration::from_micros(at_us));
         setup.random = Random::seeded(seed);
         (setup.thread, setup.note) = (thread, note);
-        (setup.depth, setup.parent) = (depth, parent);
+        (setup.depth, setup.parent, setup.label) = (depth, parent, label);
         // Handles are not there in a replay, so what they conferred is taken from the tape.
         setup.rights = rights.map_or(setup.rights.take(), |rights| Some(Rights::clone(&rights)));
         setup.tape = Arc::new(tape);
@@ -74,7 +74,17 @@ impl Run {
 
     /// Judges a call by what the run may do, and its policy.
     pub(crate) fn judge_again(&self, call: &Call) -> Verdict {
-        self.verdict(call)
+        self.reserve(call, self.verdict(call))
+    }
+
+    /// The children of a call spent this then.
+    pub(crate) fn spent_below(&self, spent: &[SpendScope]) {
+        self.live().spending.count(spent);
+    }
+
+    /// A call is over that was judged again, and did this then.
+    pub(crate) fn spent_again(&self, facts: &Facts, executed: Executed) {
+        self.spent(facts, executed, true);
     }
 
     /// How long an attempt at a tool may take.
@@ -133,8 +143,8 @@ impl Run {
         let spec = facts.registered.as_ref().map(|tool| tool.spec());
         let finished = match finishing.is_needless(&normal, spec) {
             true => Finished::of(normal),
-            false => Box::pin(finishing.finish(normal, call, spec)).await,
+            false => Box::pin(finishing.finish(normal, call, spec, None)).await,
         };
-        render(facts, finished, 0).recorded()
+        render(facts, finished, None, 0).recorded()
     }
 }

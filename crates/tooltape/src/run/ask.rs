@@ -23,7 +23,7 @@ impl Run {
     /// What was asked `before` is not asked again as long as it holds.
     pub(super) async fn ask(
         &self,
-        pending: Pending,
+        mut pending: Pending,
         trail: &mut Trail<'_>,
         attempt: Option<u32>,
         before: &[Questioned],
@@ -54,7 +54,7 @@ impl Run {
                 asked
             }
         };
-        if attempt.is_none() && self.is_standing(&pending, now_us) {
+        if !pending.is_exact() && self.is_standing(&pending, now_us) {
             trail.unwritten.push(answered(&question, &Answer::Run));
             return pending.answer(Answer::Run);
         }
@@ -69,14 +69,11 @@ impl Run {
         if let Err(err) = written {
             return Err(pending.failed(unrecorded(err)).into());
         }
-        let Some(answer) = self.hear(&**approver, &pending, trail).await else {
+        let Some(answer) = self.hear(&**approver, &mut pending, &question, trail).await else {
             return Err(pending.failed(cancelled(Executed::NotExecuted)).into());
         };
         let is_late = self.setup.clock.unix_us() >= question.until_us;
-        let answer = match answer {
-            Answer::Once | Answer::Run if is_late => {
-                Answer::Deny("the answer came after the question had expired".to_owned())
-            }
+        let answer = match weighed(answer, pending.is_exact(), is_late) {
             // The call that started this run cannot wait beyond the life of its process.
             Answer::Later if self.setup.parent.is_some() => return Err(pending.unasked().into()),
             Answer::Later => return pending.answer(Answer::Later),
@@ -106,14 +103,23 @@ impl Run {
     async fn hear(
         &self,
         approver: &Approver,
-        pending: &Pending,
+        pending: &mut Pending,
+        question: &Question,
         trail: &mut Trail<'_>,
     ) -> Option<Answer> {
         let life = trail.wait.begin(pending.call());
         let _asking = Asking::new(self);
         // Whoever asks may fail or never end; the call is answered all the same.
-        let asking = panic::catch_unwind(AssertUnwindSafe(|| approver(pending)));
-        let asking = dropped_safely(async { AssertUnwindSafe(asking?).catch_unwind().await });
+        let asking = dropped_safely(async {
+            let call = pending.call();
+            let preview = match call.spec().hooks.preview {
+                Some(_) => Box::pin(self.preview(&call.facts().name, call.args())).await,
+                None => None,
+            };
+            pending.show(question.clone(), preview);
+            let asking = panic::catch_unwind(AssertUnwindSafe(|| approver(pending)));
+            AssertUnwindSafe(asking?).catch_unwind().await
+        });
         let asked = tokio::select! {
             biased;
             asked = asking => asked,
@@ -124,15 +130,31 @@ impl Run {
     }
 }
 
+/// What an answer comes to.
+fn weighed(answer: Answer, is_exact: bool, is_late: bool) -> Answer {
+    match answer {
+        Answer::Once | Answer::Run | Answer::Saved(_) if is_late => {
+            Answer::Deny("the answer came after the question had expired".to_owned())
+        }
+        // Whoever saved it could not know what made this question an exact one.
+        Answer::Saved(_) if is_exact => {
+            Answer::Deny("no saved answer is good for this question".to_owned())
+        }
+        Answer::Run if is_exact => Answer::Once,
+        answer => answer,
+    }
+}
+
 pub(super) fn answered(question: &Question, answer: &Answer) -> Event {
-    let (yes, holds, told) = match answer {
-        Answer::Once => (true, "once", None),
-        Answer::Run => (true, "run", None),
-        Answer::Deny(told) => (false, "once", Some(told.clone())),
-        Answer::Later => (false, "once", None),
+    let (yes, holds, told, by) = match answer {
+        Answer::Once => (true, "once", None, None),
+        Answer::Run => (true, "run", None, None),
+        Answer::Saved(by) => (true, "once", None, Some(by.as_str().into())),
+        Answer::Deny(told) => (false, "once", Some(told.clone()), None),
+        Answer::Later => (false, "once", None, None),
     };
     let Question { call, question, attempt, approval, .. } = *question;
-    Event::Answered { call, question, approval, yes, holds, told, attempt }
+    Event::Answered { call, question, approval, yes, holds, told, attempt, by }
 }
 
 fn us(time: Duration) -> u64 {

@@ -7,14 +7,18 @@ use super::pools::Pools;
 use super::scope::Walls;
 use super::setup::Setup;
 use super::spawn::Spawn;
+use super::spending::Spending;
+use super::{Missing, Run};
 use crate::canon::{CANON_PROFILE, Hash};
 use crate::grant::{
-    Asked, Cancel, GrantMap, IdempotencyKey, Progress, Random, RunContext, RunInfo,
+    Asked, Cancel, Clock, GrantMap, IdempotencyKey, Progress, Provenance, Random, RunContext,
+    RunInfo,
 };
 use crate::id::RunId;
 use crate::policy;
 use crate::reply::{Finishing, RedactError};
 use crate::right::{Holding, Rights};
+use crate::spec::Spec;
 use crate::tape::{Event, Recorder};
 
 /// What a run has once it has begun.
@@ -38,6 +42,7 @@ pub(super) struct LiveRun {
     pub(super) policy: Hash,
     /// What it may do.
     pub(super) holding: Holding,
+    pub(super) spending: Arc<Spending>,
 }
 
 impl LiveRun {
@@ -50,42 +55,33 @@ impl LiveRun {
             random.fill(&mut entropy);
             RunId::new(unix_us / 1_000, entropy)
         });
-        let policy = policy::version(&*setup.policy);
+        let policy = policy::version(&*setup.policy, setup.strict);
         let holding = hold(setup);
+        let spending = Spending::new(holding.clone(), setup.spending.clone());
         let opening = opening(setup, &random, policy, holding.rights());
-        let recorder = Recorder::new(setup.tape.clone(), run, clock.clone(), opening);
+        let mut grants = setup.grants.clone();
+        let (finishing, unredacted) = setup.finishing(run, &mut grants);
+        let recorder = Recorder::new(setup.tape.clone(), run, clock.clone(), opening)
+            .without(finishing.redactor.clone());
         let budget = Budget::new(&setup.limits, &setup.quotas, setup.budget.clone());
         let (len, ran_us) = setup.past.as_ref().map_or((0, 0), |past| {
             budget.restore(past.counted.iter().cloned(), past.bytes);
+            spending.count(&past.spent);
             (past.len, past.ran_us)
         });
         let recorder = Arc::new(recorder.after(len));
-        let mut grants = setup.grants.clone();
-        let (finishing, unredacted) = setup.finishing(run, &mut grants);
         let inherited = grants.clone();
-        grants.insert(clock.clone());
-        grants.insert(random);
-        grants.insert(RunInfo::detached());
-        grants.insert(Progress::detached());
-        grants.insert(Cancel::never());
-        grants.insert(IdempotencyKey::detached(""));
-        // What a child inherits: not the id and the note, which are this run's alone.
-        let (id, note, budget_of) = (None, None, Some(budget.clone()));
+        grant_own(&mut grants, clock.clone(), random);
         let asked = Arc::<Asked>::default();
-        let asked_of = setup.asked_of.iter().chain([&asked]).cloned().collect();
-        let setup_of = Setup {
-            id,
-            note,
-            budget: budget_of,
-            asked_of,
+        grants.insert(Spawn::new(Setup {
+            asked_of: setup.asked_of.iter().chain([&asked]).cloned().collect(),
             grants: inherited,
-            past: None,
-            rights: None,
-            narrowed: Vec::new(),
+            budget: Some(budget.clone()),
             holding: Some(holding.clone()),
-            ..Setup::clone(setup)
-        };
-        grants.insert(Spawn::new(setup_of));
+            spending: Some(spending.clone()),
+            redactor: finishing.redactor.clone(),
+            ..setup.inherited()
+        }));
         let context = Arc::new(RunContext {
             run,
             thread: setup.thread.clone(),
@@ -93,6 +89,7 @@ impl LiveRun {
             depth_max: setup.limits.depth,
             witness: finishing.redactor.before(recorder.clone()),
             clock,
+            holding: holding.clone(),
         });
         let pools = Pools::new(&setup.limits);
         let (finishing, walls) = (Arc::new(finishing), Walls::new(&setup.limits));
@@ -110,8 +107,28 @@ impl LiveRun {
             walls,
             policy,
             holding,
+            spending,
         }
     }
+}
+
+impl Setup {
+    /// What a child inherits: not what is this run's alone.
+    fn inherited(&self) -> Setup {
+        let (id, note, past, rights, not_after_us) = (None, None, None, None, None);
+        Setup { id, note, past, rights, not_after_us, narrowed: Vec::new(), ..self.clone() }
+    }
+}
+
+/// Grants what every run has of its own.
+fn grant_own(grants: &mut GrantMap, clock: Clock, random: Random) {
+    grants.insert(clock);
+    grants.insert(random);
+    grants.insert(RunInfo::detached());
+    grants.insert(Provenance::detached());
+    grants.insert(Progress::detached());
+    grants.insert(Cancel::never());
+    grants.insert(IdempotencyKey::detached(""));
 }
 
 /// What a run may do: never more than its parent.
@@ -121,6 +138,10 @@ pub(super) fn hold(setup: &Setup) -> Holding {
         (None, Some(rights)) => Holding::new("run", rights.clone()),
         (Some(parent), None) => parent.clone(),
         (Some(parent), Some(rights)) => parent.attenuate("nested run", rights),
+    };
+    let held = match setup.not_after_us {
+        None => held,
+        Some(at_us) => held.attenuate_until("run", &held.rights().clone(), at_us),
     };
     setup.narrowed.iter().fold(held, |held, rights| held.attenuate("workspace", rights))
 }
@@ -137,5 +158,19 @@ fn opening(setup: &Setup, random: &Random, policy: Hash, rights: &Rights) -> Eve
         fork: None,
         policy: Some(Box::new(policy)),
         rights: Some(Arc::new(rights.clone())),
+        label: setup.label.clone(),
+    }
+}
+
+impl Run {
+    /// What a tool and its hooks take, and nobody granted.
+    pub(crate) fn missing_for(&self, spec: &Spec) -> Vec<Missing> {
+        let live = self.live();
+        let reconcile = spec.hooks.reconcile.as_ref().map_or(&[][..], |hook| hook.needs());
+        let preview = spec.hooks.preview.as_ref().map_or(&[][..], |hook| hook.needs());
+        let hooks = reconcile.iter().chain(preview).filter(|need| !spec.needs.contains(need));
+        let needs = spec.needs.iter().chain(hooks);
+        let missing = needs.filter(|need| !live.grants.covers(**need));
+        missing.map(|need| Missing { tool: spec.name.clone(), need: *need }).collect()
     }
 }

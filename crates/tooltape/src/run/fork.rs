@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::ResumeError;
 use super::Run;
 use super::begin::hold;
 use super::past::{Begun, Opening, Past};
-use super::resume::ResumeError;
 use crate::grant::Random;
 use crate::id::{CallNo, RunId};
 use crate::policy;
@@ -67,7 +67,7 @@ impl Run {
         let run = self.setup.id.unwrap_or_else(|| RunId::new(at_us / 1_000, entropy));
         rebind(&mut events, run);
         if let Some(Event::RunStarted { policy, rights, .. }) = events.first_mut() {
-            *policy = Some(Box::new(policy::version(&*self.setup.policy)));
+            *policy = Some(Box::new(policy::version(&*self.setup.policy, self.setup.strict)));
             *rights = Some(Arc::new(hold(&self.setup).rights().clone()));
         }
         let places = (0..).zip(&events);

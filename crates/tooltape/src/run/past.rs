@@ -9,10 +9,11 @@ use serde_json::Value;
 use crate::approve::Question;
 use crate::call::{Facts, Proposal};
 use crate::canon::{Canon, Hash};
-use crate::fault::{BoundKind, FaultKind};
+use crate::fault::{BoundKind, Executed, FaultKind};
 use crate::id::{CallNo, Name, RunId};
+use crate::label::{Label, joined};
 use crate::reply::Reply;
-use crate::right::Rights;
+use crate::right::{Rights, SpendScope};
 use crate::spec::Found;
 use crate::tape::{Event, Parent, Record, TapeError, TurnEvent};
 
@@ -27,13 +28,15 @@ pub(crate) struct Opening {
     pub(crate) depth: u32,
     pub(crate) parent: Option<Parent>,
     pub(crate) rights: Option<Arc<Rights>>,
+    pub(crate) label: Option<Arc<Label>>,
 }
 
 impl Opening {
     /// How the run began whose first record this is.
     pub(crate) fn of(first: &Record) -> Result<Opening, TapeError> {
         let corrupt = |why: &str| TapeError::Corrupt { seq: first.seq, why: why.to_owned() };
-        let Event::RunStarted { seed, thread, depth, parent, note, rights, .. } = &first.event
+        let Event::RunStarted { seed, thread, depth, parent, note, rights, label, .. } =
+            &first.event
         else {
             return Err(corrupt("it is not the beginning of a run"));
         };
@@ -48,6 +51,7 @@ impl Opening {
             depth: *depth,
             parent: parent.as_deref().copied(),
             rights: rights.clone(),
+            label: label.clone(),
         })
     }
 }
@@ -63,6 +67,8 @@ pub(super) struct Past {
     pub(super) calls: u64,
     /// The tools of the calls that were settled and count towards limits.
     pub(super) counted: Vec<Name>,
+    /// What those spent that were executed, or may have been.
+    pub(super) spent: Vec<SpendScope>,
     /// The bytes of their arguments and results.
     pub(super) bytes: u64,
     /// The last value of every state.
@@ -79,6 +85,8 @@ pub(super) struct Past {
     pub(super) open: BTreeMap<CallNo, Begun>,
     /// What somebody approved for the whole run.
     pub(super) standing: Vec<Standing>,
+    /// The label of what its model was shown.
+    pub(super) label: Option<Arc<Label>>,
     /// How it ended, if it did.
     pub(super) ended: Option<String>,
 }
@@ -119,6 +127,10 @@ pub(super) struct Begun {
     pub(super) proposed: bool,
     /// How its tool was declared when it was judged.
     definition: Option<Hash>,
+    /// What it spends.
+    spends: Option<Box<[SpendScope]>>,
+    /// What its model had been shown when it was judged, if it was.
+    pub(super) judged_under: Option<Option<Arc<Label>>>,
     /// What was asked about it, and what somebody said.
     pub(super) questions: Vec<Questioned>,
     /// The last attempt that started.
@@ -159,6 +171,7 @@ impl Past {
             ran_us: ran_us(records),
             calls: 0,
             counted: Vec::new(),
+            spent: Vec::new(),
             bytes: 0,
             states: BTreeMap::new(),
             stored: BTreeMap::new(),
@@ -167,8 +180,10 @@ impl Past {
             settled: BTreeMap::new(),
             open: BTreeMap::new(),
             standing: Vec::new(),
+            label: None,
             ended: None,
         };
+        past.label = past.opening.label.clone();
         let mut args = BTreeMap::new();
         for (seq, record) in (0..).zip(records) {
             if (record.seq, record.run) != (seq, first.run) {
@@ -199,7 +214,9 @@ impl Past {
             Event::Judged { facts, .. } => {
                 let bytes = facts.args.as_ref().map_or(0, |args| args.as_bytes().len());
                 args.insert(facts.call, bytes as u64);
-                self.begun(facts.call).definition = facts.definition();
+                let begun = self.begun(facts.call);
+                (begun.definition, begun.spends) = (facts.definition(), facts.spends.clone());
+                begun.judged_under = Some(facts.context.clone());
             }
             Event::CallAsked(question) => {
                 let question = Question::clone(question);
@@ -209,13 +226,15 @@ impl Past {
                 let told = || told.clone().unwrap_or_default();
                 let begun = self.begun(*call);
                 let definition = begun.definition;
+                // Under a label, a yes is for one call.
+                let is_labelled = begun.judged_under.iter().flatten().next().is_some();
                 let is_this =
                     |asked: &Question| (asked.question, asked.approval) == (*question, *approval);
                 let asked = begun.questions.last_mut();
                 let Some(asked) = asked.filter(|it| is_this(&it.question)) else { return };
                 asked.answer = Some(yes.then_some(()).ok_or_else(told));
                 let Question { rule, policy, until_us, .. } = asked.question.clone();
-                if *yes && *holds == "run" {
+                if *yes && *holds == "run" && !is_labelled {
                     self.standing.push(Standing { definition, rule, policy, until_us });
                 }
             }
@@ -250,7 +269,13 @@ impl Past {
     }
 
     fn settle(&mut self, reply: &Reply, args: Option<u64>) {
-        self.open.remove(&reply.call);
+        let begun = self.open.remove(&reply.call);
+        let spends = begun.and_then(|begun| begun.spends);
+        if let (Some(spends), Executed::Executed | Executed::Unknown) = (spends, reply.executed) {
+            self.spent.extend(spends);
+        }
+        self.spent.extend(reply.spent.iter().flatten());
+        self.label = joined(self.label.as_ref(), reply.label.as_ref());
         self.bytes += reply.bytes() + args.unwrap_or(0);
         // What could not be read, and what was beyond a limit, used none of it up.
         let used = reply.fault.as_ref().is_none_or(|fault| match (fault.kind, fault.bound) {

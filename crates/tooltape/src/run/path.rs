@@ -6,14 +6,16 @@ use super::trail::{Trail, Unwritten};
 use super::{Run, Scope, cancelled};
 use crate::batch::Claim;
 use crate::call::{Call, Facts, Outcome, Proposal, Resolved, kept};
+use crate::canon::Peek;
 use crate::fault::{BoundKind, Exceeded, Executed, Fault, ToolError};
 use crate::id::CallNo;
+use crate::label::{Label, joined};
 use crate::policy::{self, Halted, Judged, Refused, Verdict};
 use crate::reply::{Finished, Normal, Reply, render, render_plain};
 use crate::spec::{Access, Requirement};
 use crate::tape::{Accepted, TapeError};
 use crate::tool::BoxFuture;
-use crate::toolbox::{Offer, Reading, Repairs};
+use crate::toolbox::{Offer, Reading, Repairs, telling};
 
 /// A proposal that was resolved, or could not be.
 pub(super) struct Step {
@@ -179,8 +181,12 @@ impl Run {
         proposal: Proposal,
         exceeds: impl FnOnce(&Resolved) -> Option<Exceeded>,
     ) -> Result<Call, Box<Unresolved>> {
+        let proposal = self.discreet(offer, proposal);
         match self.resolved(offer, no, &proposal, exceeds) {
-            Ok(it) => Ok(Call::new(no, proposal, it, self.setup.limits.arguments.bytes)),
+            Ok(it) => {
+                let bytes = self.setup.limits.arguments.bytes;
+                Ok(Call::new(no, proposal, it, self.shown.label(), bytes))
+            }
             Err(fault) => Err(self.unresolved(offer, no, proposal, *fault)),
         }
     }
@@ -202,6 +208,9 @@ impl Run {
         };
         if self.setup.stages.prepares() {
             resolved = self.prepared(resolved, offer, no, proposal)?;
+        }
+        if self.live().finishing.redactor.finds_in_json(resolved.args.as_str()) {
+            return Err(Box::new(Fault::Repair(telling())));
         }
         match exceeds(&resolved) {
             None => Ok(resolved),
@@ -228,6 +237,8 @@ impl Run {
             args_hash: proposal.raw_hash(),
             args: None,
             repairs: Vec::new(),
+            context: self.shown.label(),
+            spends: None,
             registered,
             remembered: None,
             id: proposal.id,
@@ -246,7 +257,7 @@ impl Run {
         proposal: &Proposal,
     ) -> Result<Resolved, Box<Fault>> {
         let bytes = self.setup.limits.arguments.bytes;
-        let call = |it| Call::new(no, proposal.clone(), it, bytes);
+        let call = |it| Call::new(no, proposal.clone(), it, self.shown.label(), bytes);
         // Repairs are for what a model wrote.
         let reading = Reading { repairs: Repairs::default(), ..self.setup.reading };
         let prepared = self.setup.stages.prepare(resolved, call, |args| {
@@ -310,14 +321,17 @@ impl Run {
         let access = facts.registered.as_ref().map(|tool| tool.effects().access);
         let ended_us = self.setup.clock.unix_us();
         let elapsed_us = trail.started_us.map_or(0, |started| ended_us.saturating_sub(started));
+        let label = self.label_of(&facts, trail);
         let finishing = &self.live().finishing;
         let plain = trail.output.take_if(|output| finishing.is_plain(output, &facts));
         let reply = match plain {
-            Some(output) => render_plain(facts, output, elapsed_us),
+            Some(output) => render_plain(facts, output, label, elapsed_us),
             // Boxed, because most calls never come here.
-            None => Box::pin(self.finish(facts, performed, elapsed_us, trail)).await,
+            None => Box::pin(self.finish(facts, performed, (label, elapsed_us), trail)).await,
         };
+        let reply = self.with_spent(self.endorsed(reply), trail.wait.life.get());
         self.live().budget.spend(reply.bytes());
+        self.spent(reply.facts(), reply.executed, trail.reserved);
         trail.span.settled(&reply);
         // What was done must be on the tape for good before anybody goes on.
         let matters = access == Some(Access::Write) && reply.executed != Executed::NotExecuted;
@@ -342,7 +356,7 @@ impl Run {
         &self,
         facts: Arc<Facts>,
         performed: Result<(), Box<Fault>>,
-        elapsed_us: u64,
+        (label, elapsed_us): (Option<Arc<Label>>, u64),
         trail: &mut Trail<'_>,
     ) -> Reply {
         let outcome = match performed {
@@ -356,10 +370,12 @@ impl Run {
             true => Finished::of(normal),
             false => {
                 trail.wait.owe(&facts, normal.executed());
-                finishing.finish(normal, facts.call, spec).await
+                // What is put aside may hold whatever the model was shown.
+                let kept = joined(facts.context.as_ref(), label.as_ref());
+                finishing.finish(normal, facts.call, spec, kept).await
             }
         };
-        render(facts, finished, elapsed_us)
+        render(facts, finished, label, elapsed_us)
     }
 
     /// Waits until the end of a call is durable, but not for ever.
@@ -391,6 +407,9 @@ impl Run {
             }
             Err(Halted::Refused(Refused { call, fault })) => (call.into_facts(), Err(fault.into())),
             Err(Halted::Parked(call)) => {
+                // It is taken again once somebody has answered.
+                self.spent(call.facts(), Executed::NotExecuted, trail.reserved);
+                trail.reserved = false;
                 trail.park();
                 (call.into_facts(), Err(cancelled(Executed::NotExecuted).into()))
             }
@@ -398,7 +417,8 @@ impl Run {
     }
 
     pub(super) fn judge(&self, call: Call, trail: &mut Trail<'_>) -> Judged {
-        let verdict = self.verdict(&call);
+        let verdict = self.reserve(&call, self.verdict(&call));
+        trail.reserved = !matches!(verdict, Verdict::Deny { .. });
         trail.unwritten.judged(&verdict);
         verdict.apply(call)
     }
@@ -406,12 +426,19 @@ impl Run {
     /// What becomes of a call: no policy gives what the run does not hold.
     #[inline]
     pub(super) fn verdict(&self, call: &Call) -> Verdict {
-        match call.registered().requires() {
-            [] => policy::judge(&*self.setup.policy, call),
-            requires => match self.withheld(call, requires) {
-                None => policy::judge(&*self.setup.policy, call),
-                Some(denied) => denied,
-            },
+        let requires = call.registered().requires();
+        let withheld = match (requires, &call.effects().workspace_root) {
+            ([], None) => None,
+            (requires, _) => self.withheld(call, requires).or_else(|| policy::outside(call)),
+        };
+        let verdict = match (withheld, self.setup.strict) {
+            (None, false) => policy::judge(&*self.setup.policy, call),
+            (None, true) => policy::judge(&*self.setup.policy, call).strictly(call),
+            (Some(denied), _) => denied,
+        };
+        match &call.facts().context {
+            None => verdict,
+            Some(label) => self.setup.taint.judge(label, call, self.setup.strict, verdict),
         }
     }
 
@@ -420,7 +447,8 @@ impl Run {
         let now_us = self.setup.clock.unix_us();
         let holding = &*self.holding.lock().unwrap_or_else(PoisonError::into_inner);
         let holding = holding.as_ref().unwrap_or(&self.live().holding);
-        requires.iter().find_map(|required| match required.of(call.args()) {
+        let args = Peek::new(call.args());
+        requires.iter().find_map(|required| match required.of(&args) {
             Err(err) => Some(Verdict::deny("rights", format!("nobody holds this right: {err}"))),
             Ok(right) => {
                 let refusal = holding.check(&right, now_us).err()?;

@@ -41,6 +41,9 @@ pub enum AnswerError {
     /// Somebody answered before, or the call came to its end without an answer.
     #[error("the question was answered before")]
     Answered,
+    /// The run that asked came to its end.
+    #[error("the run came to its end, and asks nothing any more")]
+    Ended,
     /// It was asked again, because the call, its tool or the policy is another.
     #[error("the question was replaced by another")]
     Replaced,
@@ -60,6 +63,15 @@ struct Asked {
     open: OpenQuestion,
     is_answered: bool,
     is_replaced: bool,
+    /// Whether the run came to its end meanwhile.
+    is_ended: bool,
+}
+
+impl Asked {
+    /// Whether somebody may still answer it.
+    fn is_open(&self) -> bool {
+        !self.is_answered && !self.is_replaced && !self.is_ended
+    }
 }
 
 /// The questions of a run that nobody has answered, in the order in which they were asked.
@@ -96,14 +108,16 @@ struct Asked {
 /// ```
 pub async fn open_questions(tape: &dyn Tape, run: RunId) -> Result<Vec<OpenQuestion>, TapeError> {
     let asked = asked(&all_records(tape, run).await?);
-    let open = asked.into_iter().filter(|it| !it.is_answered && !it.is_replaced);
+    let open = asked.into_iter().filter(Asked::is_open);
     Ok(open.map(|it| it.open).collect())
 }
 
 /// Answers a question that waits on a tape. The run goes on where it is
 /// [resumed](crate::Run::resume).
 ///
-/// A question is answered once, whoever answers: of two at the same time, one fails.
+/// A question is answered once, whoever answers: of two at the same time, one fails. A run that is
+/// running asks where it runs: a tape that other processes share, such as `SqliteTape`, refuses to
+/// be written by anybody else until the run pauses or its process is gone.
 pub async fn answer_question(
     tape: &dyn Tape,
     clock: &Clock,
@@ -114,7 +128,7 @@ pub async fn answer_question(
     let records = all_records(tape, run).await?;
     let asked = asked(&records);
     let asked = asked.into_iter().find(|it| it.open.question.approval == approval);
-    let Asked { open, is_answered, is_replaced } =
+    let Asked { open, is_answered, is_replaced, is_ended } =
         asked.ok_or(AnswerError::Unknown { run, approval })?;
     let now_us = clock.unix_us();
     if answer == Answer::Later {
@@ -123,6 +137,8 @@ pub async fn answer_question(
         return Err(AnswerError::Answered);
     } else if is_replaced {
         return Err(AnswerError::Replaced);
+    } else if is_ended {
+        return Err(AnswerError::Ended);
     } else if now_us >= open.question.until_us && !matches!(answer, Answer::Deny(_)) {
         return Err(AnswerError::Expired);
     }
@@ -144,7 +160,8 @@ fn asked(records: &[Record]) -> Vec<Asked> {
                 let Some(facts) = judged.get(&question.call).cloned() else { continue };
                 let question = Question::clone(question);
                 let open = OpenQuestion { run: *run, question, asked_us: *at_us, facts };
-                all.push(Asked { open, is_answered: false, is_replaced: false });
+                let (is_answered, is_replaced, is_ended) = (false, false, false);
+                all.push(Asked { open, is_answered, is_replaced, is_ended });
             }
             Event::Answered { approval, .. } => {
                 let this = all.iter_mut().filter(|it| it.open.question.approval == *approval);
@@ -154,6 +171,8 @@ fn asked(records: &[Record]) -> Vec<Asked> {
                 let of_call = all.iter_mut().filter(|it| it.open.question.call == reply.call);
                 of_call.for_each(|it| it.is_answered = true);
             }
+            Event::RunEnded { .. } => all.iter_mut().for_each(|it| it.is_ended = true),
+            Event::RunResumed { .. } => all.iter_mut().for_each(|it| it.is_ended = false),
             _ => {}
         }
     }

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use super::{Run, Setup};
 use crate::artifact::Artifacts;
-use crate::grant::GrantMap;
+use crate::call::Proposal;
+use crate::grant::{GrantMap, Need, Secret};
 use crate::id::RunId;
-use crate::reply::{Finishing, Framing, RedactError, Redactor};
+use crate::reply::{Finishing, Framing, RedactError, Redactor, SECRET_BYTES_MIN};
+use crate::right::{ScopeError, Word};
+use crate::toolbox::Offer;
 
 impl Run {
     /// Keeps secrets out of what leaves the run: replies, records, artifacts. Texts and bytes that
@@ -15,6 +18,37 @@ impl Run {
     pub fn redact(mut self, redactor: Redactor) -> Run {
         self.setup.redactor = redactor;
         self
+    }
+
+    /// Takes a secret that a configuration names: the tools that take its type have it (see
+    /// [`secret!`](crate::secret!)), no other does, and nothing that leaves the run shows it.
+    ///
+    /// Fails where it is too short to be looked for, where it has no name of a secret, and where a
+    /// tool takes it as a text and it is none.
+    pub fn secret(mut self, name: &str, secret: Secret<Vec<u8>>) -> Result<Run, SecretError> {
+        let name: Word = name.parse()?;
+        let bytes = secret.expose().len();
+        if bytes < SECRET_BYTES_MIN {
+            return Err(RedactError::TooShort { bytes }.into());
+        }
+        let toolbox = self.toolbox().clone();
+        let needs = toolbox.tools().flat_map(|tool| tool.needs());
+        let wanted: Vec<Need> = needs.filter(|need| need.secret() == Some(name.as_str())).collect();
+        let kept = self.setup.grants.keep(secret, wanted);
+        kept.map_err(|need| SecretError::NotText { name, need })?;
+        Ok(self)
+    }
+
+    /// A proposal as it may be written down.
+    #[inline]
+    pub(crate) fn discreet(&self, offer: &Offer, proposal: Proposal) -> Proposal {
+        let redactor = &self.live().finishing.redactor;
+        redactor.proposal(proposal, |name| offer.find(name).is_some())
+    }
+
+    /// What somebody said to the model, as it may be written down and shown to it.
+    pub(crate) fn discreet_text(&self, text: Arc<str>) -> Arc<str> {
+        self.live().finishing.redactor.shared(text)
     }
 
     /// Sets whether models read output between two lines of ours, or as it is.
@@ -30,6 +64,26 @@ impl Run {
     pub fn artifacts(&self) -> &Artifacts {
         &self.live().finishing.artifacts
     }
+}
+
+/// Why a run does not take a secret. Nothing of the secret is in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SecretError {
+    /// It has no name of a secret.
+    #[error(transparent)]
+    Name(#[from] ScopeError),
+    /// It cannot be looked for.
+    #[error(transparent)]
+    Redact(#[from] RedactError),
+    /// It is no text, and a tool takes it as one.
+    #[error("the secret `{name}` is not UTF-8, and {need:?} is a text")]
+    NotText {
+        /// Its name.
+        name: Word,
+        /// The type that a tool takes.
+        need: Need,
+    },
 }
 
 impl Setup {

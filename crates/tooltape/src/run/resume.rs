@@ -10,23 +10,22 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use super::drive::Driven;
 use super::past::{Begun, Past, Said};
 use super::path::{Parked, Step};
+use super::taint::Shown;
 use super::trail::Trail;
-use super::{LiveRun, Run, RunError, Scope, cancelled};
+use super::{LiveRun, ResumeError, Run, RunError, Scope, cancelled};
 use crate::call::{Call, Facts, Proposal};
 use crate::fault::{Executed, Fault, FaultKind, ToolError};
 use crate::grant::{Grants, Leash, Random, Store};
 use crate::id::{CallNo, RunId};
+use crate::label::joined;
 use crate::perform::unrecorded;
-use crate::policy::{Halted, Judged, Permit, Refused, Verdict};
+use crate::policy::{Halted, Judged, Pending, Permit, Refused, Verdict};
 use crate::reply::Reply;
 use crate::spec::{Access, Found, Repeat};
 use crate::sync::Mutex;
 use crate::sync::atomic::Ordering;
-use crate::tape::{Event, Parent, TapeError, all_records};
+use crate::tape::{Event, all_records};
 use crate::toolbox::Offer;
-
-/// The rule by which somebody is asked about a call of which nobody knows whether it happened.
-const RULE_IN_DOUBT: &str = "in doubt";
 
 impl Run {
     /// Goes on with a run of this run's tape, which crashed or was paused.
@@ -102,6 +101,8 @@ impl Run {
         setup.random = Random::seeded(past.opening.seed);
         (setup.thread, setup.note) = (past.opening.thread.clone(), past.opening.note.clone());
         setup.past = Some(past.clone());
+        setup.label = joined(setup.label.as_ref(), past.label.as_ref());
+        self.shown = Shown::new(setup.label.clone(), None);
         *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = past.standing.clone();
         // Before its number of calls says that this was done.
         self.check_grants()?;
@@ -233,7 +234,14 @@ impl Run {
             trail.wait.passage.begin(Executed::Unknown);
         }
         let (facts, performed) = match step.into_resolved() {
-            Ok(call) => self.conduct_again(call, &begun, &mut trail).await,
+            Ok(call) => {
+                // What its siblings came to since, its model did not know.
+                let call = match &begun.judged_under {
+                    Some(context) => call.under(context.clone()),
+                    None => call,
+                };
+                self.conduct_again(call, &begun, &mut trail).await
+            }
             Err((facts, _)) if begun.is_in_doubt() => {
                 (facts, Err(in_doubt("its tool is gone").into()))
             }
@@ -339,9 +347,10 @@ impl Run {
                 attempt: begun.started,
                 id: call.id(),
                 args_hash: &call.facts().args_hash,
+                labels: self.labels_of(call),
                 frozen_unix_us: None,
-                // It looks, and changes nothing.
-                is_write: false,
+                is_write: false, // It looks, and changes nothing.
+                needs: hook.needs(),
                 cancel: trail.wait.scope.token(),
                 life: &trail.wait.life,
                 leash: Leash::default(),
@@ -390,17 +399,14 @@ impl Run {
         begun: &Begun,
         trail: &mut Trail<'_>,
     ) -> Result<Permit, Halted> {
-        let verdict = self.verdict(&call);
+        let verdict = self.reserve(&call, self.verdict(&call));
+        trail.reserved = !matches!(verdict, Verdict::Deny { .. });
         trail.unwritten.judged(&verdict);
         if let Verdict::Deny { .. } = verdict {
             let fault = in_doubt("the policy lets nobody try again");
             return Err(Refused { call, fault }.into());
         }
-        let pending = match Verdict::ask(RULE_IN_DOUBT).apply(call) {
-            Judged::Pending(pending) => pending,
-            Judged::Permitted(_) | Judged::Refused(_) => unreachable!("it is to be asked about"),
-        };
-        self.ask(pending, trail, Some(begun.started), &begun.questions).await
+        self.ask(Pending::again(call), trail, Some(begun.started), &begun.questions).await
     }
 }
 
@@ -429,72 +435,4 @@ fn used_a_slot(reply: &Reply) -> bool {
 fn in_doubt(why: &str) -> Fault {
     let told = "the run stopped while this was being done, and nobody knows whether it happened";
     Fault::InDoubt(ToolError::in_doubt(told).code("resume.in_doubt").because(why.to_owned()))
-}
-
-/// Why a run cannot go on. Nothing was executed, and its tape is as it was.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ResumeError {
-    /// The tape has no such run.
-    #[error("there is no run `{run}` on this tape")]
-    Unknown {
-        /// The run.
-        run: RunId,
-    },
-    /// It came to its end.
-    #[error("the run came to its end, so there is nothing to resume: {why}")]
-    Ended {
-        /// How.
-        why: String,
-    },
-    /// A call of another run started it, and is in doubt itself.
-    #[error("call {} of run `{}` started the run: resume that one", .parent.call, .parent.run)]
-    Nested {
-        /// Who started it.
-        parent: Parent,
-    },
-    /// A fork would change what was settled before the place that it begins at.
-    #[error("call {call} is settled before that place: fork before it")]
-    Edited {
-        /// The call.
-        call: CallNo,
-    },
-    /// A fork would change a call that is not there.
-    #[error("there is no call {call} to edit at that place; {}", open_calls(.calls))]
-    NoCall {
-        /// The call.
-        call: CallNo,
-        /// The calls that are there and not settled.
-        calls: Vec<CallNo>,
-    },
-    /// The last value of a state cannot be read as what the state holds now.
-    #[error("the last value of the state `{state}` does not fit it any more: {why}")]
-    State {
-        /// The state's type.
-        state: String,
-        /// Why.
-        why: String,
-    },
-    /// What its calls wrote to a store could not be brought there.
-    #[error("the store cannot be used: {why}")]
-    Unstored {
-        /// Why.
-        why: String,
-    },
-    /// The tape could not be read or written, or is damaged.
-    #[error(transparent)]
-    Tape(#[from] TapeError),
-    /// The run as it is set up now cannot begin.
-    #[error(transparent)]
-    Run(#[from] RunError),
-}
-
-fn open_calls(calls: &[CallNo]) -> String {
-    match calls {
-        [] => "none is open".to_owned(),
-        calls => {
-            let calls: Vec<String> = calls.iter().map(|call| format!("`{call}`")).collect();
-            format!("open are {}", calls.join(", "))
-        }
-    }
 }

@@ -8,16 +8,19 @@ use serde_json::Value;
 use super::budget::Budget;
 use super::past::Past;
 use super::pools::Tree;
+use super::spending::Spending;
+use super::taint::{Shown, Taint};
 use super::{Run, RunLimits};
 use crate::call::Call;
 use crate::fault::FaultKind;
 use crate::fault::ToolError;
-use crate::grant::{Asked, Clock, Grant, GrantMap, Random, Token};
+use crate::grant::{Asked, Clock, Grant, GrantMap, Life, Random, Token};
 use crate::id::{Name, RunId};
+use crate::label::{Label, joined};
 use crate::perform::{Layer, Layered, Live, Perform, Spans, Stages};
 use crate::policy::{Answer, Approver, Pending, Policy, Rules};
 use crate::reply::{Framing, Redactor};
-use crate::right::{Holding, Rights};
+use crate::right::{Holding, Hosts, Rights};
 use crate::sync::Mutex;
 use crate::tape::{MemoryTape, Parent, Tape};
 use crate::tool::{BoxFuture, Output};
@@ -33,10 +36,14 @@ pub(super) struct Setup {
     pub(super) grants: GrantMap,
     /// What the run may do, where the host says so.
     pub(super) rights: Option<Rights>,
+    /// When it may do nothing any more, since the Unix epoch.
+    pub(super) not_after_us: Option<u64>,
     /// What it may do no more than, whoever says more.
     pub(super) narrowed: Vec<Rights>,
     /// What its parent holds, where it has one.
     pub(super) holding: Option<Holding>,
+    /// What its parent may spend, where it has one.
+    pub(super) spending: Option<Arc<Spending>>,
     pub(super) policy: Arc<dyn Policy>,
     pub(super) approver: Option<Arc<Approver>>,
     pub(super) tape: Arc<dyn Tape>,
@@ -62,6 +69,13 @@ pub(super) struct Setup {
     pub(super) asked_of: Vec<Arc<Asked>>,
     pub(super) depth: u32,
     pub(super) parent: Option<Parent>,
+    /// What is not declared counts as the worst.
+    pub(super) strict: bool,
+    /// The label of what the model is shown first.
+    pub(super) label: Option<Arc<Label>>,
+    /// The call that started the run, which sees what the run sees.
+    pub(super) seen_by: Option<Arc<Life>>,
+    pub(super) taint: Taint,
 }
 
 /// What happens when a model asks badly.
@@ -82,8 +96,10 @@ impl Setup {
             toolbox: Arc::new(Mutex::new(toolbox.clone())),
             grants: GrantMap::default(),
             rights: None,
+            not_after_us: None,
             narrowed: Vec::new(),
             holding: None,
+            spending: None,
             policy: Arc::new(Rules::allow_reads()),
             approver: None,
             tape: Arc::new(MemoryTape::default()),
@@ -107,6 +123,10 @@ impl Setup {
             asked_of: Vec::new(),
             depth: 0,
             parent: None,
+            strict: false,
+            label: None,
+            seen_by: None,
+            taint: Taint::default(),
         }
     }
 }
@@ -205,6 +225,45 @@ impl Run {
     #[must_use]
     pub fn prepare(mut self, hook: impl Fn(&Call) -> Option<Value> + Send + Sync + 'static) -> Run {
         self.setup.stages.prepare.push(Arc::new(hook));
+        self
+    }
+
+    /// Ends all rights of the run and its children at a time, in microseconds since the Unix epoch:
+    /// they are good then, and not after. Handles that tools hold already ask whenever they are
+    /// used.
+    #[must_use]
+    pub fn rights_until(mut self, not_after_us: u64) -> Run {
+        self.setup.not_after_us = Some(not_after_us);
+        self
+    }
+
+    /// Takes what a tool does not declare for the worst that it could be.
+    ///
+    /// A tool that declares nothing, that wants a confirmation, or that does what it names no right
+    /// for, is asked about, whatever the policy allows, unless that
+    /// [names the tool](crate::Verdict::allow_tool). What comes from elsewhere counts as untrusted.
+    #[must_use]
+    pub fn strict(mut self) -> Run {
+        self.setup.strict = true;
+        self
+    }
+
+    /// Says whom what the model is shown first may come from, and whom it is not for: a ticket that
+    /// anybody may have written, say.
+    #[must_use]
+    pub fn labelled(mut self, label: Label) -> Run {
+        self.setup.label = joined(self.shown.label().as_ref(), label.kept().as_ref());
+        self.shown = Shown::new(self.setup.label.clone(), None);
+        self
+    }
+
+    /// Lets these hosts be told what is not public.
+    ///
+    /// A model that was shown what is [internal](Label::internal) tells other hosts nothing unless
+    /// somebody says yes to exactly that; one that was shown a [secret](Label::secret), nothing.
+    #[must_use]
+    pub fn may_tell(mut self, hosts: Hosts) -> Run {
+        self.setup.taint.told.push(hosts);
         self
     }
 

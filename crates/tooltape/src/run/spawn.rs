@@ -81,6 +81,8 @@ impl Spawn {
             asked_of: setup.asked_of.iter().chain([context.life.asked()]).cloned().collect(),
             depth: setup.depth + 1,
             parent: Some(Parent { run, call }),
+            label: context.life.label().kept(),
+            seen_by: Some(context.life.clone()),
             ..Setup::clone(setup)
         };
         drop(toolbox);
@@ -169,8 +171,15 @@ impl<P: Policy> Policy for Both<P> {
     fn judge(&self, call: &Call) -> Verdict {
         match (self.0.judge(call), self.1.judge(call)) {
             (deny @ Verdict::Deny { .. }, _) | (_, deny @ Verdict::Deny { .. }) => deny,
-            (ask @ Verdict::Ask { .. }, _) | (_, ask @ Verdict::Ask { .. }) => ask,
-            (_, allow @ Verdict::Allow { .. }) => allow,
+            (ask @ Verdict::Ask { exact: true, .. }, _)
+            | (_, ask @ Verdict::Ask { exact: true, .. })
+            | (ask @ Verdict::Ask { .. }, _)
+            | (_, ask @ Verdict::Ask { .. }) => ask,
+            // Both must know of the label, and the parent of the tool.
+            (
+                Verdict::Allow { despite_label: first, names_tool, .. },
+                Verdict::Allow { rule, despite_label, .. },
+            ) => Verdict::Allow { rule, despite_label: despite_label && first, names_tool },
         }
     }
 

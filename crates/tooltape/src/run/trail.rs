@@ -32,6 +32,8 @@ pub(super) struct Trail<'r> {
     pub(super) span: Span,
     /// Whether the call waits for an answer, perhaps beyond the life of this process.
     pub(super) is_parked: bool,
+    /// Whether what it spends was taken from what its run may spend.
+    pub(super) reserved: bool,
     pub(super) wait: Wait<'r>,
 }
 
@@ -150,8 +152,8 @@ impl<'r> Trail<'r> {
         let (life, owed, passage) = (OnceLock::new(), OnceLock::new(), Passage::default());
         let wait = Wait { run, scope, life, owed, passage };
         let (unwritten, span) = (Unwritten::new(), Span::none());
-        let (output, started_us, is_parked) = (None, None, false);
-        Trail { unwritten, output, started_us, writes_anything, span, is_parked, wait }
+        let (output, started_us, is_parked, reserved) = (None, None, false, false);
+        Trail { unwritten, output, started_us, writes_anything, span, is_parked, reserved, wait }
     }
 
     /// Puts on the tape what is not there yet.
@@ -188,7 +190,8 @@ impl Wait<'_> {
     pub(super) fn begin(&self, call: &Call) -> &Arc<Life> {
         let life = self.life.get_or_init(|| {
             let run = self.run.live().context.run;
-            Life::new(run, call.no(), call.args_hash(), self.scope.token())
+            let labels = self.run.labels_of(call);
+            Life::new((run, call.no()), call.args_hash(), labels, self.scope.token())
         });
         if self.owed.set(call.facts().clone()).is_ok() {
             self.run.halts.enter(life);
@@ -219,6 +222,7 @@ impl Drop for Trail<'_> {
         let Some(facts) = self.wait.close() else { return };
         let executed = self.wait.passage.executed();
         let fault = Fault::Cancelled { executed, said: None };
+        self.wait.run.spent(&facts, executed, self.reserved);
         self.span.failed(fault.code());
         self.wait.run.leave_behind(facts, fault, &mut self.unwritten, self.started_us);
     }
@@ -237,7 +241,7 @@ impl Run {
         let ended_us = self.setup.clock.unix_us();
         let elapsed_us = started_us.map_or(0, |started| ended_us.saturating_sub(started));
         let normal = Normal::of(Outcome::Not(fault), facts.registered.as_deref());
-        let settled = render(facts.clone(), Finished::of(normal), elapsed_us);
+        let settled = render(facts.clone(), Finished::of(normal), None, elapsed_us);
         // Nobody is left to tell if the tape refuses; then the call is in doubt, as after a crash.
         let _ = self.live().recorder.append_at(ended_us, |events| {
             unwritten.list(&facts, events);

@@ -130,6 +130,11 @@ impl Default for Effects {
 }
 
 impl Effects {
+    /// Whether it says no more than its access: all else is the riskiest.
+    pub fn is_undeclared(&self) -> bool {
+        self.reach == Reach::Network && self.filesystem && self.process && self.spend
+    }
+
     /// The effects of a function of its arguments alone: nothing is touched.
     pub fn pure() -> Effects {
         Effects { access: Access::Pure, repeat: Repeat::Idempotent, ..Effects::read() }

@@ -1,8 +1,6 @@
 //! What a call needs to be allowed, as its tool declares it.
 
-use serde_json::Value;
-
-use crate::canon::Canon;
+use crate::canon::{Node, Peek};
 use crate::right::{FileScope, Right, RightError};
 
 /// One capability that a tool declares: a right, or one with arguments in it.
@@ -47,12 +45,12 @@ impl Requirement {
     }
 
     /// What a call with these arguments needs, or why nobody holds that.
-    pub(crate) fn of(&self, args: &Canon) -> Result<Right, RightError> {
+    pub(crate) fn of(&self, args: &Peek<'_>) -> Result<Right, RightError> {
         match self {
             Requirement::Fixed(right) => Ok(right.clone()),
             Requirement::Never(err) => Err(err.clone()),
-            Requirement::Files(files) => Ok(files.of(&args.to_value())),
-            Requirement::Filled(text) => match fill(text, &args.to_value()) {
+            Requirement::Files(files) => Ok(files.of(args.root())),
+            Requirement::Filled(text) => match args.root().and_then(|args| fill(text, args)) {
                 Some(filled) => filled.parse(),
                 None => Err(RightError::Form { right: text.to_string() }),
             },
@@ -60,9 +58,21 @@ impl Requirement {
     }
 }
 
+impl Requirement {
+    /// Whether it is a right to spend money.
+    pub(crate) fn is_spending(&self) -> bool {
+        match self {
+            Requirement::Fixed(right) => matches!(right, Right::Spend(_)),
+            Requirement::Filled(text) => text.starts_with("spend:"),
+            Requirement::Files(_) | Requirement::Never(_) => false,
+        }
+    }
+}
+
 impl Files {
-    fn of(&self, args: &Value) -> Right {
-        let path = fill(&self.path, args).filter(|path| !path.starts_with('/'));
+    fn of(&self, args: Option<Node<'_>>) -> Right {
+        let path = args.and_then(|args| fill(&self.path, args));
+        let path = path.filter(|path| !path.starts_with('/'));
         // `./a` and `a//b` are spellings of `a` and `a/b`.
         let parts = |path: String| {
             let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
@@ -80,13 +90,17 @@ impl Files {
     }
 }
 
-/// The text with arguments in their places; nothing, where one of them is no text.
-fn fill(text: &str, args: &Value) -> Option<String> {
+/// The text with arguments in their places; nothing, where one of them is no text and no number.
+fn fill(text: &str, args: Node<'_>) -> Option<String> {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some((before, behind)) = rest.split_once('{') {
         let (name, after) = behind.split_once('}')?;
         filled.push_str(before);
-        filled.push_str(args.get(name)?.as_str()?);
+        let argument = args.get(name)?;
+        match argument.number_text() {
+            Some(number) => filled.push_str(number),
+            None => filled.push_str(&argument.as_str()?),
+        }
         rest = after;
     }
     filled.push_str(rest);

@@ -14,6 +14,7 @@ use crate::call::{Facts, Proposal};
 use crate::canon::{Canon, Hash};
 use crate::fault::{Fault, TOLD_BYTES_MAX, clip, text_of};
 use crate::id::{CallNo, Name, RunId, ToolId};
+use crate::label::Label;
 use crate::reply::{Redactor, Reply};
 use crate::right::Rights;
 use crate::spec::Found;
@@ -48,6 +49,9 @@ pub enum Event {
         /// What it may do.
         #[serde(skip_serializing_if = "Option::is_none")]
         rights: Option<Arc<Rights>>,
+        /// The label of what its model is shown first.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<Arc<Label>>,
     },
     /// The run goes on after a crash or a pause.
     #[serde(rename = "run.resumed")]
@@ -118,6 +122,9 @@ pub enum Event {
         /// The attempt that was in doubt, where the question was whether to make another.
         #[serde(skip_serializing_if = "Option::is_none")]
         attempt: Option<u32>,
+        /// What answered, where nobody was asked: which answer that somebody had saved.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        by: Option<Box<str>>,
     },
     /// A permitted call is about to run. No effect happens without this record.
     #[serde(rename = "call.started")]
@@ -440,6 +447,13 @@ fn judged<S: Serializer>(
     fields.serialize_field("repairs", &facts.repairs)?;
     fields.serialize_field("verdict", verdict)?;
     fields.serialize_field("rule", rule)?;
+    if let Some(spends) = &facts.spends {
+        let spends: Vec<String> = spends.iter().map(ToString::to_string).collect();
+        fields.serialize_field("spends", &spends)?;
+    }
+    if let Some(label) = &facts.context {
+        fields.serialize_field("label", label)?;
+    }
     fields.end()
 }
 

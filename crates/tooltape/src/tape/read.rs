@@ -11,8 +11,9 @@ use super::{EVENT_VERSION, Event, ForkPoint, Parent, ProposalEvent, Record, Tape
 use crate::call::{Facts, Remembered, RepairStep};
 use crate::canon::{CANON_PROFILE, Canon, Hash};
 use crate::id::{CallNo, Name, RunId, ToolId};
+use crate::label::Label;
 use crate::reply::Settled;
-use crate::right::Rights;
+use crate::right::{Rights, SpendScope};
 use crate::spec::Found;
 
 /// What every record has.
@@ -37,6 +38,8 @@ struct RunStarted {
     fork: Option<Box<ForkPoint>>,
     policy: Option<Box<Hash>>,
     rights: Option<Arc<Rights>>,
+    #[serde(default)]
+    label: Option<Arc<Label>>,
 }
 
 #[derive(Deserialize)]
@@ -74,6 +77,10 @@ struct Judged {
     repairs: Vec<RepairStep>,
     verdict: String,
     rule: String,
+    #[serde(default)]
+    label: Option<Arc<Label>>,
+    #[serde(default)]
+    spends: Option<Vec<SpendScope>>,
 }
 
 /// Everything of the events whose fields say all.
@@ -89,6 +96,7 @@ struct Plain {
     policy: Option<Hash>,
     rights: Option<Arc<Rights>>,
     told: Option<String>,
+    by: Option<Box<str>>,
     attempt: Option<u32>,
     clock_us: Option<u64>,
     code: Option<String>,
@@ -175,10 +183,10 @@ fn event(kind: &str, body: &str) -> Result<Event, String> {
 }
 
 fn run_started(body: &str) -> Result<Event, Unlike> {
-    let RunStarted { seed, thread, depth, parent, canon, note, fork, policy, rights } =
+    let RunStarted { seed, thread, depth, parent, canon, note, fork, policy, rights, label } =
         serde_json::from_str(body)?;
     let canon = word(&canon, &[CANON_PROFILE])?;
-    Ok(Event::RunStarted { seed, thread, depth, parent, canon, note, fork, policy, rights })
+    Ok(Event::RunStarted { seed, thread, depth, parent, canon, note, fork, policy, rights, label })
 }
 
 fn turn(body: &str) -> Result<Event, Unlike> {
@@ -198,14 +206,17 @@ fn proposed(body: &str) -> Result<Event, Unlike> {
         args_hash,
         args: None,
         repairs: Vec::new(),
+        context: None,
+        spends: None,
         registered: None,
         remembered: None,
     })))
 }
 
 fn judged(body: &str) -> Result<Event, Unlike> {
-    let Judged { call, tool, definition, args, args_hash, repairs, verdict, rule } =
+    let Judged { call, tool, definition, args, args_hash, repairs, verdict, rule, label, spends } =
         serde_json::from_str(body)?;
+    let spends = spends.map(Vec::into_boxed_slice);
     let verdict = word(&verdict, &["allow", "ask", "deny"])?;
     let name = tool.as_ref().map_or_else(|| "".into(), |tool| tool.name().to_arc());
     let remembered = tool.map(|tool| Box::new(Remembered { tool, definition }));
@@ -217,6 +228,8 @@ fn judged(body: &str) -> Result<Event, Unlike> {
         args_hash,
         args,
         repairs,
+        context: label,
+        spends,
         registered: None,
         remembered,
     };
@@ -250,6 +263,7 @@ fn told(kind: &str, it: Plain) -> Result<Event, Unlike> {
                 holds: word(holds, &["once", "run"])?,
                 told: it.told,
                 attempt: it.attempt,
+                by: it.by,
             }
         }
         "call.started" => {

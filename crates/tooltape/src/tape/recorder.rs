@@ -7,6 +7,7 @@ use super::{Ack, Append, Backlog, Event, Subscription, Tape, TapeError};
 use crate::fault::clip;
 use crate::grant::{Clock, Note, Noted, PROGRESS_BYTES_MAX, Witness};
 use crate::id::{CallNo, RunId};
+use crate::reply::Redactor;
 use crate::sync::{Mutex, MutexGuard};
 use crate::tool::BoxFuture;
 
@@ -17,6 +18,7 @@ pub(crate) struct Recorder {
     clock: Clock,
     /// What goes before the first event.
     opening: Event,
+    redactor: Redactor,
     pen: Mutex<Pen>,
 }
 
@@ -34,7 +36,13 @@ struct Pen {
 
 impl Recorder {
     pub(crate) fn new(tape: Arc<dyn Tape>, run: RunId, clock: Clock, opening: Event) -> Recorder {
-        Recorder { tape, run, clock, opening, pen: Mutex::default() }
+        let (redactor, pen) = (Redactor::default(), Mutex::default());
+        Recorder { tape, run, clock, opening, redactor, pen }
+    }
+
+    /// The same, which writes none of these secrets down.
+    pub(crate) fn without(self, redactor: Redactor) -> Recorder {
+        Recorder { redactor, ..self }
     }
 
     /// The same, for a run that has so many records.
@@ -78,6 +86,9 @@ impl Recorder {
             events.push(self.opening.clone());
         }
         list(events);
+        if !self.redactor.is_idle() {
+            events.iter_mut().for_each(|event| event.redact(&self.redactor));
+        }
         let (after, longer) = (*len, *len + events.len() as u64);
         let copy = (!subscribers.is_empty()).then(|| events.clone());
         let accepted = match self.tape.append(Append::new(self.run, after, at_us, events)) {
@@ -162,5 +173,9 @@ impl Witness for Recorder {
             Ack::Now(Err(_)) => Noted::Refused,
             Ack::Later(durable) => Noted::Later(Box::pin(async { durable.await.is_ok() })),
         }
+    }
+
+    fn minds(&self, _: &str) -> bool {
+        false
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,6 +10,7 @@ use serde_json::Value;
 use crate::artifact::ArtifactId;
 use crate::canon::{Canon, Limits, Uncanonical, Unreadable};
 use crate::fault::{BoundKind, Exceeded, Executed, ToolError};
+use crate::label::{Label, joined};
 use crate::spec::Errors;
 
 /// A piece of content, as the model reads it.
@@ -123,6 +125,7 @@ pub struct Output {
     pub(crate) metadata: Option<Box<Value>>,
     pub(crate) stop: bool,
     pub(crate) source: Source,
+    pub(crate) label: Option<Arc<Label>>,
 }
 
 /// Where a result came from.
@@ -169,6 +172,14 @@ impl Output {
     #[must_use]
     pub fn detail(mut self, details: Value) -> Output {
         self.details = Some(details.into());
+        self
+    }
+
+    /// Says whom the result may come from and whom it is not for, beyond what the tool's
+    /// [declaration](crate::Spec::labelled) says of all its results. It only ever adds to that.
+    #[must_use]
+    pub fn labelled(mut self, label: Label) -> Output {
+        self.label = joined(self.label.as_ref(), label.kept().as_ref());
         self
     }
 

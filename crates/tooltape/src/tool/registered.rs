@@ -1,5 +1,6 @@
 //! A tool as a toolbox holds it: checked, its schemas compiled once, its definition hashed.
 
+use std::collections::BTreeSet;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
@@ -7,13 +8,15 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Tool;
-use crate::canon::{Canon, Domain, Hash, Uncanonical};
+use crate::canon::{Canon, Domain, Hash, Peek, Uncanonical};
 use crate::fault::{ToolError, panic_text};
+use crate::grant::{Need, use_of};
 use crate::id::{Name, NameError, ToolId, VersionError};
-use crate::right::{Right, RightError};
+use crate::label::Label;
+use crate::right::{Right, RightError, SpendScope};
 use crate::schema::{Checker, SchemaError};
 use crate::spec::{
-    Access, Bounds, Effects, Footprint, FootprintOf, Requirement, Retry, Spec, Typed,
+    Access, Bounds, Effects, Enforced, Footprint, FootprintOf, Requirement, Retry, Spec, Typed,
 };
 
 /// A tool that passed every check at registration.
@@ -28,10 +31,16 @@ pub struct Registered {
     /// What computes a call's footprint: the host's word, or else the tool's.
     touches: Option<FootprintOf>,
     promoted: bool,
+    /// Who holds it to what it declares.
+    enforced: Enforced,
     effects: Effects,
     /// Whether it is a pure function of its arguments and nothing else.
     silent: bool,
     recursive: bool,
+    /// Whether it says what a call spends.
+    spends: bool,
+    /// The labels of its results: to a reader, and to a strict one.
+    labels: [Option<Arc<Label>>; 2],
 }
 
 impl Registered {
@@ -53,9 +62,16 @@ impl Registered {
         }
         let definition = definition(spec)
             .map_err(|source| RegisterError::Definition { tool: id.clone(), source })?;
-        let requires = spec.capabilities.iter().map(|text| Requirement::read(text)).collect();
+        let hook = spec.hooks.reconcile.as_ref().map_or(&[][..], |hook| hook.needs());
+        let secrets = spec.needs.iter().chain(hook).filter_map(|need| need.secret());
+        let secrets: BTreeSet<String> = secrets.map(use_of).collect();
+        let requires = spec.capabilities.iter().chain(&secrets);
+        let requires: Box<[_]> = requires.map(|text| Requirement::read(text)).collect();
+        let spends = requires.iter().any(Requirement::is_spending);
         let (touches, effects) = (spec.hooks.footprint.clone(), spec.effects.clone());
         let (silent, recursive, promoted) = (spec.is_silent(), spec.is_recursive(), false);
+        let enforced = Enforced::default();
+        let labels = [false, true].map(|strict| spec.results(strict).kept());
         Ok(Registered {
             id,
             definition,
@@ -64,9 +80,12 @@ impl Registered {
             requires,
             touches,
             promoted,
+            enforced,
             effects,
             silent,
             recursive,
+            spends,
+            labels,
             tool,
         })
     }
@@ -77,7 +96,8 @@ impl Registered {
             return Err(self.misfit("it touches nothing"));
         }
         let again = Registered::new(self.tool.clone())?;
-        Ok(Registered { touches: Some(touches), promoted: self.promoted, ..again })
+        let (promoted, enforced) = (self.promoted, self.enforced);
+        Ok(Registered { touches: Some(touches), promoted, enforced, ..again })
     }
 
     /// The same tool, whose writes the host lets overlap.
@@ -86,7 +106,15 @@ impl Registered {
             return Err(self.misfit("only a `Write` tool can be promoted"));
         }
         let again = Registered::new(self.tool.clone())?;
-        Ok(Registered { touches: self.touches.clone(), promoted: true, ..again })
+        let (touches, enforced) = (self.touches.clone(), self.enforced);
+        Ok(Registered { touches, enforced, promoted: true, ..again })
+    }
+
+    /// The same tool, of which the host says who holds it to what it declares.
+    pub(crate) fn enforced(&self, enforced: Enforced) -> Result<Registered, RegisterError> {
+        let again = Registered::new(self.tool.clone())?;
+        let (touches, promoted) = (self.touches.clone(), self.promoted);
+        Ok(Registered { touches, promoted, enforced, ..again })
     }
 
     fn misfit(&self, why: &'static str) -> RegisterError {
@@ -107,7 +135,35 @@ impl Registered {
 
     /// The rights that a call with these arguments needs, or why nobody holds one of them.
     pub fn needs_of(&self, args: &Canon) -> Result<Vec<Right>, RightError> {
+        self.needs_in(&Peek::new(args))
+    }
+
+    /// The same, of arguments that somebody looks into anyway.
+    pub(crate) fn needs_in(&self, args: &Peek<'_>) -> Result<Vec<Right>, RightError> {
         self.requires.iter().map(|required| required.of(args)).collect()
+    }
+
+    /// What a call with these arguments spends, where it says so.
+    #[inline]
+    pub(crate) fn spends(&self, args: &Canon) -> Option<Box<[SpendScope]>> {
+        if !self.spends {
+            return None;
+        }
+        let peek = Peek::new(args);
+        let needs = self.requires.iter().filter_map(|required| required.of(&peek).ok());
+        let spends: Box<[SpendScope]> = needs
+            .filter_map(|right| match right {
+                Right::Spend(spend) => Some(spend),
+                _ => None,
+            })
+            .collect();
+        (!spends.is_empty()).then_some(spends)
+    }
+
+    /// The grants that it takes, and those of its hook.
+    pub(crate) fn needs(&self) -> impl Iterator<Item = Need> {
+        let hook = self.spec().hooks.reconcile.as_ref().map_or(&[][..], |hook| hook.needs());
+        self.spec().needs.iter().chain(hook).copied()
     }
 
     /// What a call needs to be allowed.
@@ -134,6 +190,12 @@ impl Registered {
         self.recursive
     }
 
+    /// The label of its results, where that says anything.
+    #[inline]
+    pub(crate) fn label(&self, strict: bool) -> Option<&Arc<Label>> {
+        self.labels[usize::from(strict)].as_ref()
+    }
+
     /// Its checked name and version.
     pub fn id(&self) -> &ToolId {
         &self.id
@@ -157,6 +219,11 @@ impl Registered {
     /// What computes the footprint of its calls: the host's word, or else its own.
     pub fn touches(&self) -> Option<&FootprintOf> {
         self.touches.as_ref()
+    }
+
+    /// Who holds it to what it declares.
+    pub fn enforced_by(&self) -> Enforced {
+        self.enforced
     }
 
     /// Whether the host lets its writes overlap those of other promoted tools.
@@ -204,6 +271,8 @@ struct Definition<'a> {
     effects: &'a Effects,
     needs: Vec<String>,
     capabilities: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: &'a Option<Label>,
     bounds: &'a Bounds,
     retry: &'a Retry,
 }
@@ -218,6 +287,7 @@ fn definition(spec: &Spec) -> Result<Hash, Uncanonical> {
         effects: &spec.effects,
         needs: spec.needs.iter().map(|need| need.name()).collect(),
         capabilities: &spec.capabilities,
+        label: &spec.label,
         bounds: &spec.bounds,
         retry: &spec.retry,
     })?;

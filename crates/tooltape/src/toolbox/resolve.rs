@@ -7,6 +7,7 @@ use super::{Offer, Repairs, repair};
 use crate::call::{Arguments, Proposal, RepairStep, Resolved};
 use crate::canon::{Canon, Doc, Flat, Kind, Limits};
 use crate::fault::{Repair, clip};
+use crate::grant::SECRET_SENT;
 use crate::schema::nearest;
 use crate::spec::Access;
 use crate::tool::Registered;
@@ -30,6 +31,7 @@ pub(super) fn resolve(
     let registered = offered(offer, &proposal.name)?;
     let text = match &proposal.arguments {
         Arguments::Text(text) => text,
+        Arguments::Unparsed { error, .. } if error == SECRET_SENT => return Err(telling()),
         Arguments::Unparsed { raw, error } => return Err(malformed(error, raw)),
     };
     if text.trim_ascii().is_empty() {
@@ -151,6 +153,12 @@ fn isolated<T>(read: impl FnOnce() -> Result<T, Repair>) -> Result<T, Repair> {
 fn malformed(error: &dyn std::fmt::Display, raw: &str) -> Repair {
     let message = format!("your JSON was malformed: {error}; you sent `{}`", shown(raw));
     Repair::new("args.malformed", message)
+}
+
+/// What a model reads whose arguments hold a secret.
+pub(crate) fn telling() -> Repair {
+    let message = format!("{SECRET_SENT}: leave it out, a tool that needs it has it already");
+    Repair::new("args.secret", message)
 }
 
 fn shown(text: &str) -> String {

@@ -3,17 +3,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tooltape::{
     Access, Answer, Append, Clock, Domain, Hash, Head, Line, MemoryTape, Proposal, Record, Rules,
-    Run, RunError, Spec, Tape, Toolbox, Verify, answer_question, open_questions, tool_fn,
+    Run, RunError, RunId, RunLimits, Spec, Tape, Toolbox, Verify, answer_question, open_questions,
+    tool_fn,
 };
 
 use crate::simulation::Dice;
 
 /// How many altered approvals are tried, unless `TOOLTAPE_APPROVALS` says how many.
 const APPROVALS_DEFAULT: u64 = 4_000;
+/// How many alterations of one approval are tried before the next.
+const MUTATIONS_EACH: u64 = 400;
 
 #[tooltape::input]
 #[derive(Clone)]
@@ -25,9 +29,12 @@ struct Pay {
 }
 
 fn payer(paid: &Arc<AtomicU64>) -> Toolbox {
+    declared(paid, Spec::new("pay", "Pays."))
+}
+
+fn declared(paid: &Arc<AtomicU64>, spec: Spec) -> Toolbox {
     let paid = paid.clone();
-    let spec = Spec::new("pay", "Pays.").access(Access::Write);
-    let pay = tool_fn(spec, move |pay: Pay| {
+    let pay = tool_fn(spec.access(Access::Write), move |pay: Pay| {
         paid.fetch_add(1, Ordering::SeqCst);
         async move { Ok::<_, String>(format!("{} cents to {}", pay.cents, pay.to)) }
     });
@@ -51,14 +58,18 @@ async fn approved(toolbox: &Toolbox, dice: &mut Dice) -> Vec<Record> {
     tape.records(run.id())
 }
 
-/// Goes on with these records, and says whether the call was executed.
-async fn goes_on(toolbox: &Toolbox, records: &[Record]) -> Result<bool, String> {
+/// A tape with the events of these records.
+fn taped(records: &[Record]) -> Result<MemoryTape, String> {
     let tape = MemoryTape::default();
     let mut events = records.iter().map(|record| record.event.clone()).collect();
     let (id, at_us) = (records[0].run, records[0].at_us);
     let appended = tape.append(Append::new(id, 0, at_us, &mut events)).accepted();
-    appended.map_err(|err| err.to_string())?;
-    let resumed = run(toolbox, &tape).resume(id).await.map_err(|err| err.to_string())?;
+    appended.map_err(|err| err.to_string()).map(|_| tape)
+}
+
+/// Goes on with a run, and says whether its call was executed.
+async fn goes_on(run: Run, id: RunId) -> Result<bool, String> {
+    let resumed = run.resume(id).await.map_err(|err| err.to_string())?;
     match resumed.settle_open().await {
         Ok(replies) => Ok(replies.iter().any(|reply| !reply.is_error)),
         Err(RunError::Paused { .. }) => Ok(false),
@@ -75,62 +86,119 @@ fn altered(dice: &mut Dice, text: &str) -> String {
     format!("{}{new}{}", &text[..at], &text[at + 1..])
 }
 
-/// Alters one thing that a yes is bound to.
-fn forge(dice: &mut Dice, records: &[Record]) -> Option<(Vec<Record>, String)> {
-    let kind = dice.one_of(&["call.asked", "call.answered", "call.proposed", "run"]);
-    let field = match kind {
-        "call.asked" => dice.one_of(&["approval", "rule", "policy", "until_us", "question"]),
-        "call.answered" => dice.one_of(&["approval", "question", "yes"]),
-        "call.proposed" => "arguments",
-        _ => "run",
-    };
-    let forged = records.iter().map(|record| {
-        let mut body = serde_json::to_value(record).unwrap();
-        if kind == "run" || body["type"] == kind {
-            let value = match &body[field] {
-                Value::String(text) => altered(dice, text).into(),
-                Value::Number(number) => {
-                    let less = number.as_u64().unwrap().saturating_sub(1 + dice.below(3));
-                    let more = number.as_u64().unwrap() + 1 + dice.below(1 << 40);
-                    Value::from(if field == "question" || dice.once_in(2) { more } else { less })
-                }
-                Value::Bool(yes) => Value::Bool(!yes),
-                other => panic!("`{field}` of `{kind}` is {other}"),
-            };
-            body[field] = value;
+/// Everything that a yes is bound to, on the tape and off it.
+const BOUND: [(&str, &str); 14] = [
+    ("call.asked", "approval"),
+    ("call.asked", "rule"),
+    ("call.asked", "policy"),
+    ("call.asked", "until_us"),
+    ("call.asked", "question"),
+    ("call.answered", "approval"),
+    ("call.answered", "question"),
+    ("call.answered", "yes"),
+    ("call.proposed", "arguments"),
+    ("call.proposed", "arguments"),
+    ("run", "id"),
+    ("now", "tool"),
+    ("now", "policy"),
+    ("now", "clock"),
+];
+
+/// An approved call, and the tools that are not those it was approved for.
+struct Approved {
+    records: Vec<Record>,
+    /// What each record says.
+    bodies: Vec<Value>,
+    toolbox: Toolbox,
+    others: Vec<Toolbox>,
+}
+
+impl Approved {
+    /// The same with one thing altered that a yes is bound to, as it goes on; nothing, where what
+    /// was altered is no record any more.
+    fn forged(&self, dice: &mut Dice) -> Option<(Run, RunId, &'static str)> {
+        let (kind, field) = dice.one_of(&BOUND);
+        let mut records = self.records.clone();
+        match kind {
+            "run" => {
+                // All of it is said to be another run.
+                let other = altered(dice, &records[0].run.to_string()).parse().ok()?;
+                records.iter_mut().for_each(|record| record.run = other);
+            }
+            "now" => {}
+            _ => {
+                let at = self.bodies.iter().position(|body| body["type"] == kind)?;
+                let mut body = self.bodies[at].clone();
+                body[field] = other(dice, field, &body[field]);
+                records[at] = Record::read(&body.to_string()).ok()?;
+            }
         }
-        Record::read(&body.to_string()).ok()
-    });
-    let mut forged: Vec<Record> = forged.collect::<Option<_>>()?;
-    if kind == "run" {
-        // All of it is said to be another run.
-        let other = forged[0].run;
-        forged.iter_mut().for_each(|record| record.run = other);
-        if other == records[0].run {
-            return None;
-        }
+        let (id, tape) = (records[0].run, taped(&records).ok()?);
+        let went_on = match (kind, field) {
+            ("now", "tool") => {
+                let at = dice.below(self.others.len() as u64) as usize;
+                run(&self.others[at], &tape)
+            }
+            ("now", "policy") => {
+                let name = format!("push{}", dice.below(1 << 30));
+                let stricter = Rules::allow_reads().ask_before_writes().deny(name, "no");
+                run(&self.toolbox, &tape).policy(stricter)
+            }
+            ("now", "clock") => {
+                let most = RunLimits::default().approval.as_secs();
+                let late = records[0].at_us / 1_000_000 + most + 1 + dice.below(1 << 30);
+                run(&self.toolbox, &tape).clock(Clock::fixed(Duration::from_secs(late)))
+            }
+            _ => run(&self.toolbox, &tape),
+        };
+        Some((went_on, id, field))
     }
-    Some((forged, format!("{kind}.{field}")))
+}
+
+/// Another value of the same kind.
+fn other(dice: &mut Dice, field: &str, value: &Value) -> Value {
+    match value {
+        Value::String(text) => altered(dice, text).into(),
+        Value::Number(number) => {
+            let less = number.as_u64().unwrap().saturating_sub(1 + dice.below(3));
+            let more = number.as_u64().unwrap() + 1 + dice.below(1 << 40);
+            Value::from(if field == "question" || dice.once_in(2) { more } else { less })
+        }
+        Value::Bool(yes) => Value::Bool(!yes),
+        other => panic!("`{field}` is {other}"),
+    }
 }
 
 #[tokio::test]
 async fn no_altered_approval_lets_a_call_run() {
     let wanted = std::env::var("TOOLTAPE_APPROVALS").ok().and_then(|it| it.parse().ok());
+    let wanted = wanted.unwrap_or(APPROVALS_DEFAULT);
     let (paid, mut tried) = (Arc::new(AtomicU64::new(0)), 0_u64);
     let toolbox = payer(&paid);
+    let others = [
+        Spec::new("pay", "Pays more."),
+        Spec::new("pay", "Pays.").version("0.1.1"),
+        Spec::new("pay", "Pays.").needs("spend:any:EUR/1"),
+        Spec::new("pay", "Pays.").output(json!({ "type": "string" })),
+    ];
+    let others: Vec<Toolbox> = others.map(|spec| declared(&paid, spec)).into();
     for seed in 0.. {
         let mut dice = Dice::new(seed);
         let records = approved(&toolbox, &mut dice).await;
-        for _ in 0..100 {
-            let Some((forged, what)) = forge(&mut dice, &records) else { continue };
-            let ran = goes_on(&toolbox, &forged).await;
-            assert!(!matches!(ran, Ok(true)), "seed {seed}: {what} was altered, and it ran");
+        let bodies = records.iter().map(|it| serde_json::to_value(it).unwrap()).collect();
+        let (toolbox, others) = (toolbox.clone(), others.clone());
+        let approved = Approved { records, bodies, toolbox, others };
+        for _ in 0..MUTATIONS_EACH {
+            let Some((run, id, what)) = approved.forged(&mut dice) else { continue };
+            let ran = goes_on(run, id).await;
+            assert!(!matches!(ran, Ok(true)), "seed {seed}: `{what}` was altered, and it ran");
             tried += 1;
         }
         assert_eq!(paid.load(Ordering::SeqCst), seed, "seed {seed}");
         // The control: as it was, it runs.
-        assert_eq!(goes_on(&toolbox, &records).await, Ok(true), "seed {seed}");
-        if tried >= wanted.unwrap_or(APPROVALS_DEFAULT) {
+        let (id, tape) = (approved.records[0].run, taped(&approved.records).unwrap());
+        assert_eq!(goes_on(run(&approved.toolbox, &tape), id).await, Ok(true), "seed {seed}");
+        if tried >= wanted {
             break;
         }
     }

@@ -6,12 +6,13 @@ use expect_test::expect_file;
 use tooltape::{Limits, Retry, RunLimits, limits::*};
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table, a row a limit")]
 fn every_named_limit_is_in_the_table_with_its_value() {
     let RunLimits { wall, queue, batch_calls, run_calls, depth, arguments, .. } =
         RunLimits::default();
     let Retry { attempts, pause_ms, pause_ms_max } = Retry::default();
     let Limits { bytes, depth: argument_depth, nodes, integer_digits, .. } = arguments;
-    let rows: [(&str, String, &str); 42] = [
+    let rows: [(&str, String, &str); 47] = [
         ("ARGUMENT_BYTES_MAX", bytes.to_string(), "bytes of a call's arguments"),
         ("DEPTH_MAX", argument_depth.to_string(), "nesting of arguments"),
         ("NODES_MAX", nodes.to_string(), "values in arguments"),
@@ -21,6 +22,19 @@ fn every_named_limit_is_in_the_table_with_its_value() {
         ("VERSION_BYTES_MAX", VERSION_BYTES_MAX.to_string(), "bytes of a tool's version"),
         ("TOLD_BYTES_MAX", TOLD_BYTES_MAX.to_string(), "bytes that a model reads of a fault"),
         ("SHOWN_BYTES_MAX", SHOWN_BYTES_MAX.to_string(), "bytes of its text shown back to a model"),
+        ("LABEL_NAMES_MAX", LABEL_NAMES_MAX.to_string(), "sources, or secrets, that a label names"),
+        ("LABEL_NAME_BYTES_MAX", LABEL_NAME_BYTES_MAX.to_string(), "bytes of a name in a label"),
+        ("LABELLED_MAX", LABELLED_MAX.to_string(), "places whose labels are kept in memory"),
+        (
+            "EXTRACT_CHOICES_MAX",
+            EXTRACT_CHOICES_MAX.to_string(),
+            "choices, or properties, in what somebody vouches for",
+        ),
+        (
+            "EXTRACT_SCHEMAS_MAX",
+            EXTRACT_SCHEMAS_MAX.to_string(),
+            "schemas in what somebody vouches for",
+        ),
         ("NAME_KEPT_BYTES_MAX", NAME_KEPT_BYTES_MAX.to_string(), "bytes kept of an unknown name"),
         ("PROGRESS_BYTES_MAX", PROGRESS_BYTES_MAX.to_string(), "bytes of a progress message"),
         ("NOTES_MAX", NOTES_MAX.to_string(), "progress messages and events of a call"),
@@ -121,6 +135,7 @@ fn of_results() -> Vec<(&'static str, String, &'static str)> {
         COMPACTED_BYTES_MAX: "bytes of an old result that may be cut",
         ARGUMENT_SHOWN_BYTES_MAX: "bytes of an argument that stand for an old result",
         SECRET_BYTES_MIN: "bytes that a secret has at least, to be looked for",
+        SECRET_PART_BYTES_MIN: "bytes of a secret's beginning that no note ends with",
         SECRETS_BYTES_MAX: "bytes of all secrets that are looked for",
         ARTIFACT_BYTES_MAX: "bytes of an artifact",
         ARTIFACT_MEMORY_BYTES_MAX: "bytes of all artifacts in memory",
@@ -128,11 +143,12 @@ fn of_results() -> Vec<(&'static str, String, &'static str)> {
         ARTIFACT_READ_BYTES_MAX: "bytes that one read of an artifact returns",
         ARTIFACTS_MAX: "artifacts of a run and its children",
         PAGE_BYTES_MAX: "bytes of a page of `read_artifact`",
+        PREVIEW_BYTES_MAX: "bytes of what a call would change",
     ]
 }
 
 /// What a run allows, beside what every call may use.
-fn of_runs() -> [(&'static str, String, &'static str); 10] {
+fn of_runs() -> [(&'static str, String, &'static str); 11] {
     let limits = RunLimits::default();
     [
         ("IDLE_DEFAULT", format!("{:?}", limits.idle), "silence of an attempt"),
@@ -165,12 +181,16 @@ fn of_runs() -> [(&'static str, String, &'static str); 10] {
             limits.run_bytes.to_string(),
             "bytes of a run's arguments and results",
         ),
+        ("PREVIEW_WALL", format!("{PREVIEW_WALL:?}"), "time to show what a call would change"),
     ]
 }
 
 /// The limits of rights, as they are read.
 fn of_rights() -> Vec<(&'static str, String, &'static str)> {
     named![
+        GLOB_BYTES_MAX: "bytes of a glob in a rule",
+        GLOB_WAYS_MAX: "globs that the braces of one stand for",
+        ARGUMENT_STEPS_MAX: "steps of a JSON pointer in a rule",
         RIGHT_BYTES_MAX: "bytes of a right's text",
         RIGHT_PATH_BYTES_MAX: "bytes of a path in a right",
         RIGHT_PATH_DEPTH_MAX: "components of a path in a right",

@@ -28,6 +28,7 @@ fn noted(note: serde_json::Value) -> Event {
         fork: None,
         policy: None,
         rights: None,
+        label: None,
     }
 }
 

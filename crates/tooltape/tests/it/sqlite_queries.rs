@@ -172,6 +172,7 @@ async fn the_calls_in_doubt_of_nested_runs_are_those_of_the_run_above() {
         fork: None,
         policy: None,
         rights: None,
+        label: None,
     };
     // The last one is of nobody here, and the fourth says that it started itself.
     let runs = [(1, None, 2), (2, Some(1), 1), (3, Some(2), 1), (4, Some(4), 1), (5, Some(9), 1)];

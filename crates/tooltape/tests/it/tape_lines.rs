@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use tooltape::{
-    CallNo, Canon, Domain, Event, ForkPoint, Found, Hash, Head, Line, MemoryTape, Name, Parent,
-    Proposal, ProposalEvent, Record, Run, RunHead, RunId, STAMPS, Script, TapeError, TapeRead,
-    TapeWriter, Toolbox, Verify, builtin, read_tape,
+    CallNo, Canon, Domain, Event, ForkPoint, Found, Hash, Head, Label, Line, MemoryTape, Name,
+    Parent, Proposal, ProposalEvent, Record, Run, RunHead, RunId, STAMPS, Script, TapeError,
+    TapeRead, TapeWriter, Toolbox, Verify, builtin, read_tape,
 };
 
 use crate::simulation;
@@ -54,7 +54,7 @@ fn read(text: &[u8]) -> Result<TapeRead, tooltape::Damage> {
 fn answered(call: CallNo, question: u32, told: Option<&str>, attempt: Option<u32>) -> Event {
     let (yes, holds) = (told.is_none(), if question == 1 { "once" } else { "run" });
     let (approval, told) = (Hash::of(Domain::Approval, b""), told.map(Into::into));
-    Event::Answered { call, question, approval, yes, holds, told, attempt }
+    Event::Answered { call, question, approval, yes, holds, told, attempt, by: None }
 }
 
 #[test]
@@ -88,6 +88,7 @@ fn every_kind_of_event_is_read_as_it_was_written() {
             fork,
             policy: Some(Box::new(hash)),
             rights: Some(Arc::new("fs:read:src\n!fs:read:src/keys".parse().unwrap())),
+            label: Some(Arc::new(Label::untrusted("web").join(&Label::secret("payroll")))),
         },
         Event::RunResumed { in_doubt: vec![call], policy: Some(hash), rights: None },
         Event::RunPaused { why: "an answer".into() },

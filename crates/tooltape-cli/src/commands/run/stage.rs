@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use tooltape::{Agent, CallNo, InDoubt, Model, Run, RunId, Script};
+use tooltape::{Agent, CallNo, InDoubt, Model, Rules, Run, RunId, Script};
 
 use super::ending::{Summary, conclude, problem};
-use crate::approve::{Asked, Unasked};
+use crate::approve::{Asked, Desk, Unasked};
 use crate::args::How;
+use crate::card::Setting;
 use crate::commands::Context;
 use crate::config::Layers;
 use crate::exit::Exit;
@@ -15,8 +16,8 @@ use crate::kept::Kept;
 use crate::narrate::{Narrated, Telling};
 use crate::out::Format;
 use crate::pace::Paced;
-use crate::policy::Stated;
 use crate::report::Result;
+use crate::saved::Saved;
 use crate::workspace::Opened;
 
 /// Where one run of an agent is played.
@@ -56,11 +57,18 @@ impl<'a> Stage<'a> {
     }
 
     /// Gives a run its policy, its tape, and somebody to ask.
-    pub(crate) fn dress(&self, run: Run, policy: Stated) -> Run {
+    pub(crate) fn dress(&self, run: Run, policy: Rules, desk: (Setting, Saved)) -> Run {
         let run = run.policy(policy).tape(self.tape.clone());
-        let asked = Asked::new(self.how.yes);
-        let unasked = (Unasked::Waits, self.again.clone());
-        asked.approve(run, (self.context.out, &self.stop), unasked)
+        let (setting, saved) = desk;
+        let desk = Desk {
+            out: self.context.out,
+            stop: &self.stop,
+            setting,
+            saved,
+            unasked: Unasked::Waits,
+            again: self.again.clone(),
+        };
+        Asked::new(self.how.yes).approve(run, desk)
     }
 
     /// Joins a run with the script that it plays.

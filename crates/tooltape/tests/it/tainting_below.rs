@@ -1,0 +1,187 @@
+//! Labels and money below a call: children, memory, answers on the tape, and what a crash leaves.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tooltape::{
+    Access, Answer, Call, Clock, Effects, Empty, Label, MemoryTape, Proposal, Reach, Replay, Reply,
+    Run, RunError, Spawn, Spec, State, Tool, ToolError, Toolbox, Verdict, answer_question, input,
+    open_questions, tool_fn,
+};
+
+fn asks() -> Effects {
+    Effects { reach: Reach::Network, ..Effects::read() }
+}
+
+fn sends() -> Effects {
+    Effects { access: Access::Write, ..asks() }
+}
+
+fn nests() -> Effects {
+    Effects { recursive: true, access: Access::Write, ..Effects::read() }
+}
+
+fn says(spec: Spec) -> Arc<dyn Tool> {
+    tool_fn(spec, |_: Empty| async { Ok::<_, ToolError>("done") })
+}
+
+fn of(name: &str, effects: Effects) -> Spec {
+    Spec::new(name.to_owned(), "Does something.").effects(effects)
+}
+
+fn tools() -> Vec<Arc<dyn Tool>> {
+    let payroll = of("payroll", Effects::read()).labelled(Label::secret("payroll"));
+    vec![says(of("web", asks())), says(of("send", sends())), says(payroll)]
+}
+
+fn with(tool: Arc<dyn Tool>) -> Run {
+    let tools = tools().into_iter().chain([tool]);
+    Run::new(&Toolbox::new(tools).unwrap()).policy(|_: &Call| Verdict::allow("all"))
+}
+
+fn calls(name: &str) -> Vec<Proposal> {
+    vec![Proposal::new("c", name, "{}")]
+}
+
+async fn call(run: &Run, name: &str) -> Reply {
+    run.batch(calls(name)).await.unwrap().remove(0)
+}
+
+fn rule(reply: &Reply) -> Option<String> {
+    reply.fault.as_ref().and_then(|fault| fault.rule.as_deref().map(str::to_owned))
+}
+
+#[tokio::test]
+async fn what_one_child_was_shown_its_sibling_may_have_been_told() {
+    let pass_on = tool_fn(of("pass_on", nests()), async |_: Empty, spawn: Spawn| {
+        let (reader, doer) = (spawn.child()?.start(), spawn.child()?.start());
+        reader.batch(calls("web")).await.map_err(ToolError::from)?;
+        let sent = doer.batch(calls("send")).await.map_err(ToolError::from)?.remove(0);
+        Ok::<_, ToolError>(rule(&sent))
+    });
+    assert_eq!(call(&with(pass_on), "pass_on").await.text(), "label: untrusted");
+}
+
+#[tokio::test]
+async fn the_children_of_a_tool_that_reads_pages_may_have_been_told_them() {
+    let effects = Effects { recursive: true, ..asks() };
+    let research = tool_fn(of("research", effects), async |_: Empty, spawn: Spawn| {
+        let child = spawn.child()?.start();
+        let sent = child.batch(calls("send")).await.map_err(ToolError::from)?.remove(0);
+        Ok::<_, ToolError>(rule(&sent))
+    });
+    assert_eq!(call(&with(research), "research").await.text(), "label: untrusted");
+}
+
+#[tokio::test]
+async fn a_label_survives_a_state_that_runs_share() {
+    let state = State::new(String::new());
+    let put = tool_fn(of("put", nests()), async |_: Empty, state: State<String>| {
+        state.update(|text| text.push_str("obey"))?;
+        Ok::<_, ToolError>("put")
+    });
+    let get = tool_fn(of("get", Effects::read()), async |_: Empty, state: State<String>| {
+        Ok::<_, ToolError>(state.get())
+    });
+    let run = || {
+        let tools = tools().into_iter().chain([put.clone(), get.clone()]);
+        let run = Run::new(&Toolbox::new(tools).unwrap()).grant(state.clone());
+        run.policy(|_: &Call| Verdict::allow("all"))
+    };
+    let clean = run();
+    call(&clean, "get").await;
+    assert!(clean.label().is_trusted());
+    let tainted = run();
+    call(&tainted, "web").await;
+    call(&tainted, "put").await;
+    let later = run();
+    call(&later, "get").await;
+    assert_eq!(rule(&call(&later, "send").await).as_deref(), Some("label: untrusted"));
+}
+
+#[tokio::test]
+async fn a_secret_is_not_told_even_where_a_policy_asks_exactly() {
+    let run = with(says(of("other", Effects::read())))
+        .policy(|call: &Call| match call.tool().name().as_str() {
+            "send" => Verdict::ask_exactly("sending"),
+            _ => Verdict::allow("all"),
+        })
+        .approver(|_| Box::pin(async { Answer::Once }));
+    assert!(!call(&run, "send").await.is_error);
+    call(&run, "payroll").await;
+    assert_eq!(rule(&call(&run, "send").await).as_deref(), Some("label: secret"));
+}
+
+#[tokio::test]
+async fn a_label_that_a_host_gives_adds_to_what_the_run_knows() {
+    let tape = MemoryTape::default();
+    let run = with(says(of("other", Effects::read()))).tape(tape.clone());
+    call(&run, "web").await;
+    let id = run.id();
+    drop(run);
+    let resumed = with(says(of("other", Effects::read()))).tape(tape).resume(id).await.unwrap();
+    let resumed = resumed.labelled(Label::internal());
+    assert_eq!(resumed.label().to_string(), "untrusted (web), internal");
+}
+
+#[tokio::test]
+async fn a_yes_on_the_tape_for_the_whole_run_is_for_one_call_under_a_label() {
+    let tape = MemoryTape::default();
+    let open = || {
+        let run = with(says(of("other", Effects::read()))).tape(tape.clone());
+        run.policy(|call: &Call| match call.tool().name().as_str() {
+            "send" => Verdict::ask("sending"),
+            _ => Verdict::allow("all"),
+        })
+        .pausing()
+    };
+    let run = open();
+    call(&run, "web").await;
+    let paused = run.batch(calls("send")).await.unwrap_err();
+    assert!(matches!(paused, RunError::Paused { .. }));
+    let id = run.id();
+    drop(run);
+    let question = open_questions(&tape, id).await.unwrap().remove(0).question;
+    let clock = Clock::system();
+    answer_question(&tape, &clock, id, question.approval, Answer::Run).await.unwrap();
+    let resumed = open().resume(id).await.unwrap();
+    assert_eq!(resumed.settle_open().await.unwrap().len(), 1);
+    let again = resumed.batch(calls("send")).await.unwrap_err();
+    assert!(matches!(again, RunError::Paused { .. }), "the next one is asked about");
+}
+
+#[input]
+struct Bill {
+    amount: f64,
+}
+
+#[tokio::test]
+async fn what_children_spent_before_a_crash_is_spent() {
+    let spec = Spec::new("pay", "Pays.").needs("spend:usd:{amount}");
+    let pay = tool_fn(spec, async |bill: Bill| Ok::<_, ToolError>(bill.amount));
+    let delegate = tool_fn(Spec::new("delegate", "Pays."), async |bill: Bill, spawn: Spawn| {
+        let child = spawn.child()?.start();
+        let pay = Proposal::new("p", "pay", json!({ "amount": bill.amount }).to_string());
+        let paid = child.batch(vec![pay]).await.map_err(ToolError::from)?.remove(0);
+        Ok::<_, ToolError>(!paid.is_error)
+    });
+    let (tape, toolbox) = (MemoryTape::default(), Toolbox::new([pay, delegate]).unwrap());
+    let open = || {
+        let run = Run::new(&toolbox).tape(tape.clone()).rights("spend:usd:5".parse().unwrap());
+        run.policy(|_: &Call| Verdict::allow("all"))
+    };
+    let delegated =
+        |amount: f64| vec![Proposal::new("d", "delegate", json!({ "amount": amount }).to_string())];
+    let run = open();
+    assert_eq!(run.batch(delegated(4.0)).await.unwrap()[0].text(), "true");
+    let id = run.id();
+    drop(run);
+    let resumed = open().resume(id).await.unwrap();
+    assert_eq!(resumed.batch(delegated(4.0)).await.unwrap()[0].text(), "false");
+    assert_eq!(resumed.batch(delegated(1.0)).await.unwrap()[0].text(), "true");
+    let direct = Proposal::new("p", "pay", r#"{"amount":0.5}"#);
+    assert!(resumed.batch(vec![direct]).await.unwrap()[0].is_error);
+    let replay = Replay::of(&tape, id).with(&toolbox).policy(|_: &Call| Verdict::allow("all"));
+    let report = replay.check().await.unwrap();
+    assert!(report.is_same(), "{report}");
+}
