@@ -17,8 +17,8 @@ use serde::{Deserialize, Deserializer};
 pub(crate) use keys::{KEYS, Key};
 pub(crate) use layers::{Found, Layers, Place, Rank};
 pub(crate) use rule::{
-    AccessWord, Condition, ConditionTable, EffectWord, EnforcedWord, ExampleTable, LabelWord,
-    OneOrMore, RuleTable, Scalar, VerdictWord,
+    AccessWord, Condition, ConditionTable, EnforcedWord, ExampleTable, OneOrMore, RuleTable,
+    Scalar, VerdictWord,
 };
 
 /// The configuration of an agent: its model, its tools, its policy.

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use tooltape::rule::{Effect, Mark};
 
 /// One rule. It matches a call if everything that it names does.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -18,7 +19,7 @@ pub(crate) struct RuleTable {
     /// What the tool does to the world.
     pub(crate) access: Option<AccessWord>,
     /// What the tool declares: a word, or a list of which it declares all.
-    pub(crate) effect: Option<OneOrMore<EffectWord>>,
+    pub(crate) effect: Option<OneOrMore<Effect>>,
     /// How the tool is held to what it declares, at least: `declaration`, `host`, `sandbox` or
     /// `wasm`.
     pub(crate) enforced_by: Option<EnforcedWord>,
@@ -26,7 +27,7 @@ pub(crate) struct RuleTable {
     pub(crate) enforced_below: Option<EnforcedWord>,
     /// What the label of a call says, of what its model was shown: a word, or a list of which it
     /// says all. Only a rule of the user's that allows so allows despite the label.
-    pub(crate) label: Option<OneOrMore<LabelWord>>,
+    pub(crate) label: Option<OneOrMore<Mark>>,
     /// The hosts that a call asks, by the rights that it needs: one, or a list of which it is any,
     /// such as `api.example.com` or `*.example.com`. A call whose hosts nobody knows never matches
     /// a rule that allows, and always one that asks or denies.
@@ -113,7 +114,7 @@ pub(crate) struct ExampleTable {
     /// The arguments. Default: none.
     pub(crate) args: Option<BTreeMap<String, serde_json::Value>>,
     /// The label of what its model was shown. Default: trusted.
-    pub(crate) label: Option<OneOrMore<LabelWord>>,
+    pub(crate) label: Option<OneOrMore<Mark>>,
     /// Whether the rule matches it. Default: true.
     pub(crate) matches: Option<bool>,
 }
@@ -128,42 +129,6 @@ pub(crate) enum AccessWord {
     Read,
     /// Changes something.
     Write,
-}
-
-/// Something that a tool declares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum EffectWord {
-    /// It touches nothing.
-    Pure,
-    /// It reads, and changes nothing.
-    Read,
-    /// It changes something.
-    Write,
-    /// It reaches other machines.
-    Network,
-    /// It touches files.
-    Filesystem,
-    /// It starts processes.
-    Process,
-    /// It spends money.
-    Spend,
-    /// A person must confirm each call.
-    Confirm,
-}
-
-/// Something that a label says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum LabelWord {
-    /// Nobody had a hand in it whom nobody vouches for.
-    Trusted,
-    /// Somebody had.
-    Untrusted,
-    /// It is not for everybody.
-    Internal,
-    /// Some secret can be told from it.
-    Secret,
 }
 
 /// Who holds a tool to what it declares, the weakest first.

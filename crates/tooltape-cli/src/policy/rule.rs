@@ -1,15 +1,13 @@
 //! One rule of `tooltape.toml`, read and tried on its examples.
 
-use tooltape::rule::{
-    Argument, Effect, Flaw, Literal, Mark, Number, Part, Says, Side, Test, Walls,
-};
+use tooltape::rule::{Argument, Flaw, Literal, Mark, Number, Part, Says, Side, Test, Walls};
 use tooltape::scope::Hosts;
 use tooltape::{Access, Canon, Enforced, Label, Registered, Rule, Toolbox};
 
 use crate::arguments::can_have;
 use crate::config::{
-    AccessWord, Condition, ConditionTable, EffectWord, EnforcedWord, ExampleTable, Found,
-    LabelWord, OneOrMore, Rank, RuleTable, Scalar, VerdictWord,
+    AccessWord, Condition, ConditionTable, EnforcedWord, ExampleTable, Found, OneOrMore, Rank,
+    RuleTable, Scalar, VerdictWord,
 };
 use crate::report::{Problem, Result};
 
@@ -22,10 +20,10 @@ pub(super) fn read(found: &Found<'_, &RuleTable>, toolbox: &Toolbox) -> Result<R
     rule.tool = table.tool.clone();
     rule.access = table.access.map(access);
     let effects = table.effect.as_ref().map_or(&[][..], OneOrMore::as_slice);
-    rule.effects = effects.iter().map(|word| effect(*word)).collect();
+    rule.effects = effects.to_vec();
     rule.walls = walls(found)?;
     let marks = table.label.as_ref().map_or(&[][..], OneOrMore::as_slice);
-    rule.marks = marks.iter().map(|word| mark(*word)).collect();
+    rule.marks = marks.to_vec();
     rule.hosts = hosts(found, "host", table.host.as_ref())?;
     for (name, condition) in table.arguments.iter().flatten() {
         read_argument(found, &mut rule, name, condition)?;
@@ -240,35 +238,13 @@ fn access(word: AccessWord) -> Access {
     }
 }
 
-fn effect(word: EffectWord) -> Effect {
-    match word {
-        EffectWord::Pure => Effect::Pure,
-        EffectWord::Read => Effect::Read,
-        EffectWord::Write => Effect::Write,
-        EffectWord::Network => Effect::Network,
-        EffectWord::Filesystem => Effect::Filesystem,
-        EffectWord::Process => Effect::Process,
-        EffectWord::Spend => Effect::Spend,
-        EffectWord::Confirm => Effect::Confirm,
-    }
-}
-
-fn mark(word: LabelWord) -> Mark {
-    match word {
-        LabelWord::Trusted => Mark::Trusted,
-        LabelWord::Untrusted => Mark::Untrusted,
-        LabelWord::Internal => Mark::Internal,
-        LabelWord::Secret => Mark::Secret,
-    }
-}
-
 /// A label that says this, for an example.
-fn labelled(word: LabelWord) -> Label {
-    match word {
-        LabelWord::Trusted => Label::default(),
-        LabelWord::Untrusted => Label::untrusted("example"),
-        LabelWord::Internal => Label::internal(),
-        LabelWord::Secret => Label::secret("example"),
+fn labelled(mark: Mark) -> Label {
+    match mark {
+        Mark::Trusted => Label::default(),
+        Mark::Untrusted => Label::untrusted("example"),
+        Mark::Internal => Label::internal(),
+        Mark::Secret => Label::secret("example"),
     }
 }
 

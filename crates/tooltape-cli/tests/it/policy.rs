@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::home::Home;
 
 /// What a policy decides about a call, and by which rule.
-fn decides(home: &Home, policy: &str, call: &[&str]) -> (String, String) {
+pub(crate) fn decides(home: &Home, policy: &str, call: &[&str]) -> (String, String) {
     home.write("tooltape.toml", policy);
     let ran = home.run(&[&["call"], call, &["--dry-run", "--json"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.transcript());

@@ -1,19 +1,10 @@
 //! What rules of `tooltape.toml` may ask of a call, and how those that cannot be right are refused.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::home::Home;
 use crate::own_tools::own_home;
-
-/// What a policy decides about a call, and by which rule.
-fn decides(home: &Home, policy: &str, call: &[&str]) -> (String, String) {
-    home.write("tooltape.toml", policy);
-    let ran = home.run(&[&["call"], call, &["--dry-run", "--json"]].concat());
-    assert_eq!(ran.code, 0, "{}", ran.transcript());
-    let shown: Value = ran.json();
-    let text = |key: &str| shown[key].as_str().unwrap().to_owned();
-    (text("verdict"), text("rule"))
-}
+use crate::policy::decides;
 
 fn verdict(rule: &str, call: &[&str]) -> String {
     decides(&Home::new(), &format!("[[policy.rules]]\n{rule}\n"), call).0

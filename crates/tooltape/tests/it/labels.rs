@@ -152,6 +152,7 @@ fn only_what_leaves_no_room_for_a_text_can_be_vouched_for() {
         (json!({ "type": "string" }), "/"),
         (json!({ "type": "string", "maxLength": 5 }), "/"),
         (json!({ "type": "integer", "minimum": 0 }), "/"),
+        (json!({ "type": "number", "minimum": 0, "maximum": 1e308 }), "/"),
         (json!({ "type": "array", "items": number.clone(), "maxItems": 3 }), "/"),
         (json!({ "enum": many }), "/"),
         (json!({ "enum": [["a"]] }), "/"),

@@ -1,12 +1,13 @@
 //! Labels and money below a call: children, memory, answers on the tape, and what a crash leaves.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 use tooltape::{
     Access, Answer, Call, Clock, Effects, Empty, Label, MemoryTape, Proposal, Reach, Replay, Reply,
-    Run, RunError, Spawn, Spec, State, Tool, ToolError, Toolbox, Verdict, answer_question, input,
-    open_questions, tool_fn,
+    Run, RunError, Secret, Spawn, Spec, State, Store, Tool, ToolError, Toolbox, Verdict,
+    answer_question, input, open_questions, tool_fn,
 };
 
 fn asks() -> Effects {
@@ -184,4 +185,49 @@ async fn what_children_spent_before_a_crash_is_spent() {
     let replay = Replay::of(&tape, id).with(&toolbox).policy(|_: &Call| Verdict::allow("all"));
     let report = replay.check().await.unwrap();
     assert!(report.is_same(), "{report}");
+}
+
+#[tokio::test]
+async fn a_child_that_asks_exactly_is_not_answered_for_the_whole_run() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let count = asked.clone();
+    let twice = tool_fn(of("twice", nests()), async |_: Empty, spawn: Spawn| {
+        let child = spawn.child()?.policy(|_: &Call| Verdict::ask_exactly("child"));
+        let child = child.start();
+        for _ in 0..2 {
+            child.batch(calls("send")).await.map_err(ToolError::from)?;
+        }
+        Ok::<_, ToolError>("done")
+    });
+    let run = with(twice)
+        .policy(|call: &Call| match call.tool().name().as_str() {
+            "send" => Verdict::ask("parent"),
+            _ => Verdict::allow("all"),
+        })
+        .approver(move |_| {
+            count.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async { Answer::Run })
+        });
+    assert!(!call(&run, "twice").await.is_error);
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
+
+#[input]
+struct Keyed {
+    key: String,
+}
+
+#[tokio::test]
+async fn a_store_does_not_tell_how_a_secret_begins() {
+    let secret = "ghp_Zq81xTTp0000abcdefgh";
+    let keep = tool_fn(of("keep", nests()), async |args: Keyed, store: Store| {
+        store.named("kept")?.set(&args.key, &1).await?;
+        Ok::<_, ToolError>("kept")
+    });
+    let run = with(keep).grant(Store::memory()).grant(Secret::new(secret.to_owned()));
+    for bytes in [8, 16, 20, 23] {
+        let args = json!({ "key": &secret[..bytes] }).to_string();
+        let reply = run.batch(vec![Proposal::new("k", "keep", args)]).await.unwrap().remove(0);
+        assert!(!reply.is_error, "{bytes}: {}", reply.text());
+    }
 }
