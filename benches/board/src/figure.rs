@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::race::{Effort, Measured, median};
-use crate::{agent, batch, canon, dispatch, policy, replay, schema, tape};
+use crate::{agent, batch, canon, dispatch, policy, replay, schema, sse, tape};
 
 /// How often a figure that misses its floor is measured again.
 const AGAIN: usize = 3;
@@ -111,7 +111,7 @@ const fn rate(name: &'static str, floor: f64, moonshot: f64) -> Figure {
 }
 
 /// Every figure whose part is built.
-pub const BOARD: [Benchmark; 16] = [
+pub const BOARD: [Benchmark; 20] = [
     Benchmark { figure: ratio("dispatch.full", 10.0, 3.6), measure: dispatch::full },
     Benchmark { figure: ratio("dispatch.tools", 1.1, 1.0), measure: dispatch::tools },
     Benchmark { figure: count("dispatch.allocs", 10.0, 3.0), measure: dispatch::allocs },
@@ -123,6 +123,10 @@ pub const BOARD: [Benchmark; 16] = [
     Benchmark { figure: ratio("batch.call", 1.3, 1.0), measure: batch::call },
     Benchmark { figure: ratio("batch.wall", 1.05, 1.02), measure: batch::wall },
     Benchmark { figure: ratio("agent.growth", 1.2, 1.0), measure: agent::growth },
+    Benchmark { figure: ratio("agent.call", 1.2, 1.0), measure: agent::call },
+    Benchmark { figure: share("sse.decode", 2.5, 4.0), measure: sse::decode },
+    Benchmark { figure: ratio("sse.growth", 25.0, 16.0), measure: sse::growth },
+    Benchmark { figure: ratio("sse.argument", 25.0, 16.0), measure: sse::argument },
     Benchmark { figure: ratio("tape.single", 1.3, 1.05), measure: tape::single },
     Benchmark { figure: share("tape.group", 0.5, 0.85), measure: tape::group },
     Benchmark { figure: ratio("tape.nosync", 8.0, 1.5), measure: tape::nosync },

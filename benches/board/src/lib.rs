@@ -10,6 +10,7 @@ pub mod schema;
 pub mod canon;
 pub mod policy;
 pub mod agent;
+pub mod sse;
 pub mod tape;
 pub mod replay;
 mod figure;

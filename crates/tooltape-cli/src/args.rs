@@ -24,7 +24,8 @@ const DURATION_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The tool runtime for AI agents: every call is typed, permitted, bounded, and on tape.
 #[derive(Debug, Parser)]
 #[command(name = "tooltape", version, max_term_width = 100, infer_subcommands = false)]
-#[command(after_help = "Exit codes: 0 done · 1 unexpected · 2 usage · 5 failed or not found · \
+#[command(after_help = "Exit codes: 0 done · 1 unexpected · 2 usage · 3 key wanted · \
+    4 unreachable · 5 failed or not found · \
     6 denied · 7 approval needed · 8 invalid arguments · 9 damaged or diverged · 124 timeout · \
     130 interrupted")]
 pub(crate) struct Args {
@@ -65,6 +66,8 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Run an agent and print the run as it happens
     Run(Run),
+    /// Talk with an agent: line by line, with Ctrl-C to interrupt it
+    Chat(Chat),
     /// Make one call through the whole path and print its reply
     Call(Call),
     /// List, erase and tidy up after runs
@@ -119,6 +122,7 @@ impl Command {
     pub(crate) fn is_stream(&self) -> bool {
         match self {
             Command::Run(run) => run.how.jsonl,
+            Command::Chat(chat) => chat.how.jsonl,
             Command::Tail(tail) => tail.jsonl,
             Command::Resume(resume) => resume.how.jsonl,
             Command::Fork(fork) => fork.how.jsonl,
@@ -130,8 +134,20 @@ impl Command {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
     /// A folder with a `tooltape.toml`, a script, or `-` for a script on stdin
-    #[arg(value_name = "DIR|FILE|-", value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "DIR|FILE|-", value_hint = ValueHint::AnyPath, default_value = ".")]
     pub(crate) what: PathBuf,
+    /// What to ask: short for `--set agent.ask=TEXT`
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) ask: Option<String>,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Chat {
+    /// A folder, with a `tooltape.toml` or without
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
+    pub(crate) folder: PathBuf,
     #[command(flatten)]
     pub(crate) how: How,
 }

@@ -114,7 +114,7 @@ impl Card {
 
     /// What is known of a call, whatever its tool is now.
     fn of(facts: &Facts, rule: &str) -> Card {
-        let sources = facts.context.iter().flat_map(|label| label.sources());
+        let sources = facts.context().sources();
         Card {
             id: None,
             run: None,

@@ -2,6 +2,7 @@
 
 mod approve;
 mod call;
+mod chat;
 mod completions;
 mod config;
 mod init;
@@ -51,7 +52,18 @@ impl<'a> Context<'a> {
             folder.map(|folder| Pair { name: "workspace".into(), value: folder.clone() });
         // `fork` has a `--set` of its own.
         let set = global.set.iter().filter(|_| !matches!(command, Command::Fork(_)));
-        let flags = set.cloned().chain(workspace).collect();
+        let (model, ask) = match command {
+            Command::Run(run) => (&run.how.model, &run.ask),
+            Command::Chat(chat) => (&chat.how.model, &None),
+            Command::Resume(resume) => (&resume.how.model, &None),
+            Command::Fork(fork) => (&fork.how.model, &None),
+            _ => (&None, &None),
+        };
+        let short = |name: &str, value: &Option<String>| {
+            value.clone().map(|value| Pair { name: name.into(), value })
+        };
+        let short = [short("agent.model", model), short("agent.ask", ask)];
+        let flags = set.cloned().chain(workspace).chain(short.into_iter().flatten()).collect();
         Context { host, out, flags, tape: global.tape.clone() }
     }
 
@@ -68,6 +80,15 @@ impl<'a> Context<'a> {
         Location::find(self.tape.as_deref())
     }
 
+    /// The same, with the model that a run was started with, unless another is named now.
+    pub(crate) fn layers_asking(&self, project: &Path, model: Option<String>) -> Result<Layers> {
+        let name = "agent.model".to_owned();
+        let is_named = self.flags.iter().any(|pair| pair.name == name);
+        let then = model.filter(|_| !is_named).map(|value| Pair { name, value });
+        let flags: Vec<Pair> = then.into_iter().chain(self.flags.iter().cloned()).collect();
+        Layers::read(&flags, project)
+    }
+
     /// The layers of the configuration for a project.
     pub(crate) fn layers(&self, project: &Path) -> Result<Layers> {
         Layers::read(&self.flags, project)
@@ -78,6 +99,7 @@ impl<'a> Context<'a> {
 pub(crate) fn dispatch(context: &Context<'_>, args: &Args) -> Result<Exit> {
     match &args.command {
         Command::Run(run) => block_on(run::run(context, run))?,
+        Command::Chat(chat) => block_on(chat::chat(context, chat))?,
         Command::Call(call) => block_on(call::call(context, call))?,
         Command::Runs(runs) => match &runs.command {
             None => runs::list(context, &runs.filter),

@@ -21,6 +21,8 @@ pub(crate) use rule::{
     Scalar, VerdictWord,
 };
 
+use crate::model::ModelName;
+
 /// The configuration of an agent: its model, its tools, its policy.
 ///
 /// Unknown keys are refused. Paths are relative to the folder of the file.
@@ -68,22 +70,19 @@ pub(crate) struct CopyTable {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(crate) struct AgentTable {
-    /// The model. Default: `script`.
-    pub(crate) model: Option<ModelWord>,
+    /// The model: `script`, `script:FILE`, `openai:MODEL`, `responses:MODEL`, `anthropic:MODEL`,
+    /// `gemini:MODEL`, `mistral:MODEL`, or the address of a server. Default: `script`.
+    pub(crate) model: Option<ModelName>,
     /// The script that the model `script` plays; `docs/script-format.md` specifies it.
     pub(crate) script: Option<String>,
     /// What the agent is asked. Default: what the script asks in its first line.
     pub(crate) ask: Option<String>,
+    /// What the model is told to hold to in the whole conversation.
+    pub(crate) instructions: Option<String>,
     /// The most turns that the model may take. Default: 32.
     pub(crate) turns: Option<NonZeroU32>,
-}
-
-/// A kind of model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ModelWord {
-    /// Plays a file, one turn a line.
-    Script,
+    /// The most tokens that the model may read and write in all. Default: any number.
+    pub(crate) tokens: Option<NonZeroU32>,
 }
 
 /// Which tools there are.

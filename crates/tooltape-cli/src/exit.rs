@@ -11,6 +11,10 @@ pub(crate) enum Exit {
     Unexpected,
     /// The command line, or a file that it names, is not as it must be.
     Usage,
+    /// A model's server wants a key, or another one.
+    Unauthorised,
+    /// A model's server could not be reached, or was too busy.
+    Unreachable,
     /// A tool or a run failed, or a thing was not found.
     Failed,
     /// A policy said no.
@@ -33,6 +37,8 @@ impl From<Exit> for ExitCode {
             Exit::Done => 0,
             Exit::Unexpected => 1,
             Exit::Usage => 2,
+            Exit::Unauthorised => 3,
+            Exit::Unreachable => 4,
             Exit::Failed => 5,
             Exit::Denied => 6,
             Exit::Unasked => 7,

@@ -69,8 +69,13 @@ impl Stop {
         self.pressed(1).await;
     }
 
+    /// How often Ctrl-C was pressed.
+    pub(crate) fn presses(&self) -> u32 {
+        *self.presses.borrow()
+    }
+
     /// Waits until Ctrl-C was pressed this often.
-    async fn pressed(&self, times: u32) {
+    pub(crate) async fn pressed(&self, times: u32) {
         let mut presses = self.presses.subscribe();
         let _open = presses.wait_for(|presses| *presses >= times).await;
     }

@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tooltape::{Ack, Append, BoxFuture, Clock, Event, Record, RunId, Tape, TapeError};
 
+use crate::live::Live;
 use crate::out::Out;
 use crate::tally::Tally;
 use crate::tell::Teller;
@@ -29,6 +30,8 @@ struct Inner {
     noted: OnceLock<(&'static str, Value)>,
     /// Who prints events once they are durable.
     printer: Option<mpsc::SyncSender<Appended>>,
+    /// The line that says what is being waited for.
+    live: OnceLock<Live>,
 }
 
 /// Records that a tape accepted.
@@ -70,12 +73,36 @@ impl Narrated {
         let started = watch::Sender::new(false);
         let tape = Box::new(tape);
         let noted = OnceLock::new();
-        Narrated(Arc::new(Inner { tape, run, out, state, started, noted, printer }))
+        let live = OnceLock::new();
+        Narrated(Arc::new(Inner { tape, run, out, state, started, noted, printer, live }))
     }
 
     /// Puts this into the note of the run as it begins, beside what is there.
     pub(crate) fn note(&self, key: &'static str, value: Value) {
         self.0.noted.get_or_init(|| (key, value));
+    }
+
+    /// Tells this line, too, and takes it away before anything else is said.
+    pub(crate) fn show(&self, live: &Live) {
+        self.0.live.get_or_init(|| live.clone());
+    }
+
+    /// Renews the line that says what is being waited for, if there is one.
+    pub(crate) async fn renew(&self) {
+        match self.0.live.get() {
+            Some(live) => live.renew().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether somebody is asked something at the terminal.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.0.live.get().is_some_and(Live::is_asking)
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&self) {
+        self.0.live.get().into_iter().for_each(Live::clear);
     }
 
     /// Waits until a call has started.
@@ -207,6 +234,9 @@ impl Inner {
     }
 
     fn tell(&self, record: &Record) {
+        if let Some(live) = self.live.get() {
+            live.record(record.run, &record.event);
+        }
         let lines = self.state().teller.tell(record);
         lines.iter().for_each(|line| self.out.say(line));
     }

@@ -26,6 +26,9 @@ pub(crate) struct Origin {
     /// The script that was named on the command line; `-` is one that came from stdin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) script: Option<String>,
+    /// The model that was named on the command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
 }
 
 impl Origin {
@@ -36,7 +39,13 @@ impl Origin {
             workspace: kept(&workspace.folder),
             copied_from: workspace.copied_from.as_deref().and_then(kept),
             script: None,
+            model: None,
         }
+    }
+
+    /// The same, asking a model that was named.
+    pub(crate) fn asking(self, model: Option<&str>) -> Origin {
+        Origin { model: model.map(str::to_owned), ..self }
     }
 
     /// The same, playing a script that was named.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tooltape::{BoxFuture, Message, Model, ModelError, Offer, Turn};
+use tooltape::{BoxFuture, Model, ModelError, Request, Turn};
 
 /// A model that waits before each turn, so that a person can follow, or interrupt.
 pub(crate) struct Paced<M> {
@@ -11,16 +11,12 @@ pub(crate) struct Paced<M> {
 }
 
 impl<M: Model> Model for Paced<M> {
-    fn turn<'a>(
-        &'a self,
-        messages: &'a [Message],
-        offer: &'a Offer,
-    ) -> BoxFuture<'a, Result<Turn, ModelError>> {
+    fn turn<'a>(&'a self, request: &'a Request<'a>) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(async move {
             if !self.pace.is_zero() {
                 tokio::time::sleep(self.pace).await;
             }
-            self.model.turn(messages, offer).await
+            self.model.turn(request).await
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tooltape::{CallNo, Event, Executed, Usage};
+use tooltape::{CallNo, Event, Executed, TurnEvent, Usage};
 
 /// The counts of one run. It is true at every moment, whatever the run comes to.
 #[derive(Clone, Debug, Default)]
@@ -36,8 +36,8 @@ impl Tally {
         match event {
             Event::Turn(turn) => {
                 self.turns += 1;
-                self.usage.input_tokens += turn.input_tokens;
-                self.usage.output_tokens += turn.output_tokens;
+                let TurnEvent { input_tokens, output_tokens, cached_tokens, .. } = *turn;
+                self.usage.add(Usage { input_tokens, output_tokens, cached_tokens });
             }
             Event::Started { call, .. } => {
                 self.running.insert(*call);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tooltape::{CallNo, Event, Record, Reply, RunId, TurnEvent};
+use tooltape::{CallNo, Event, Found, Record, Reply, RunId, TurnEvent};
 
 use crate::escape;
 use crate::out::{BAD, Detail, FAINT, GOOD, STRONG, paint};
@@ -22,6 +22,8 @@ pub(crate) struct Teller {
     successes_only: bool,
     turns: u32,
     calls: BTreeMap<(RunId, CallNo), Told>,
+    /// How deep the runs are that other runs started.
+    depths: BTreeMap<RunId, u32>,
 }
 
 /// What is known of a call that is not settled.
@@ -37,11 +39,21 @@ struct Told {
 
 impl Teller {
     pub(crate) fn new(detail: Detail, successes_only: bool) -> Teller {
-        Teller { detail, successes_only, turns: 0, calls: BTreeMap::new() }
+        let (calls, depths) = (BTreeMap::new(), BTreeMap::new());
+        Teller { detail, successes_only, turns: 0, calls, depths }
     }
 
-    /// The lines for what happened next; often none.
+    /// The lines for what happened next; often none. What nested runs do stands further right.
     pub(crate) fn tell(&mut self, record: &Record) -> Vec<String> {
+        if let Event::RunStarted { depth: depth @ 1.., .. } = &record.event {
+            self.depths.insert(record.run, *depth);
+        }
+        let indent = "    ".repeat(self.depths.get(&record.run).map_or(0, |depth| *depth as usize));
+        let lines = self.lines(record).into_iter();
+        lines.map(|line| format!("{indent}{line}")).collect()
+    }
+
+    fn lines(&mut self, record: &Record) -> Vec<String> {
         let run = record.run;
         let told = |teller: &mut Teller, call: &CallNo, change: &dyn Fn(&mut Told)| {
             teller.calls.get_mut(&(run, *call)).into_iter().for_each(change);
@@ -49,11 +61,14 @@ impl Teller {
         };
         let faint = |line: String| vec![paint(FAINT, line)];
         match &record.event {
-            Event::Asked { text } => {
-                let asked = escape::clipped(text, SAID_CHARS);
-                vec![format!("{} {asked}", paint(STRONG, "asked"))]
-            }
+            Event::Asked { text } => vec![spoken("asked", text)],
+            Event::Turn(turn) if self.depths.contains_key(&run) => below(turn),
             Event::Turn(turn) => self.turn(turn),
+            Event::Said { text } => vec![spoken("said", text)],
+            Event::Nudged(nudge) => vec![spoken("told", &nudge.text)],
+            Event::Recalled { messages } => {
+                faint(format!("  … goes on from {} messages", messages.len()))
+            }
             Event::Proposed(facts) => {
                 let (name, arguments) = (facts.name.clone(), facts.arguments.clone());
                 let told =
@@ -89,11 +104,7 @@ impl Teller {
                 faint(format!("  … {call} was given up; its thread goes on"))
             }
             Event::Reconciled { call, found } => {
-                let found = match found {
-                    tooltape::Found::Happened => "it happened",
-                    tooltape::Found::DidNot => "it did not happen",
-                    tooltape::Found::CannotTell => "it cannot tell",
-                };
+                let found = found_out(*found);
                 faint(format!("  … {call} was in doubt; its tool was asked: {found}"))
             }
             Event::RunResumed { in_doubt, .. } => vec![resumed(in_doubt)],
@@ -163,6 +174,25 @@ impl Teller {
             false => escape::clipped(text, chars),
         }
     }
+}
+
+/// What was said to a model.
+fn spoken(how: &str, text: &str) -> String {
+    format!("{} {}", paint(STRONG, how), escape::clipped(text, SAID_CHARS))
+}
+
+fn found_out(found: Found) -> &'static str {
+    match found {
+        Found::Happened => "it happened",
+        Found::DidNot => "it did not happen",
+        Found::CannotTell => "it cannot tell",
+    }
+}
+
+/// What the model of a nested run says before it calls.
+fn below(turn: &TurnEvent) -> Vec<String> {
+    let said = turn.text.iter().filter(|_| !turn.proposals.is_empty());
+    said.map(|text| escape::clipped(text, SAID_CHARS)).collect()
 }
 
 fn resumed(in_doubt: &[CallNo]) -> String {

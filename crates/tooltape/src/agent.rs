@@ -1,23 +1,44 @@
 //! The loop: the model takes a turn, the run answers its calls, until it is done.
 
+mod conversation;
+mod drive;
+mod limits;
+mod mend;
+mod nested;
+mod stall;
+mod steer;
+mod step;
 mod talk;
 
-use std::borrow::{Borrow, Cow};
-use std::collections::BTreeMap;
+use std::borrow::Borrow;
 use std::sync::Arc;
 
-pub use talk::{Answered, Next, Stopped, TURNS_DEFAULT, Talk};
+pub use conversation::Conversation;
+pub use limits::{AgentLimits, Price, REPAIRS_DEFAULT, TURNS_DEFAULT};
+pub use mend::mend;
+pub(crate) use mend::restored;
+pub use nested::{SubAgent, TASK_BYTES_MAX};
+use serde_json::Value;
+pub use stall::{
+    FAILURES_DEFAULT, FRUITLESS_DEFAULT, NUDGES_DEFAULT, Patience, REPEATS_DEFAULT, ROUNDS_DEFAULT,
+    TARGETS_DEFAULT,
+};
+pub use steer::{SAID_BYTES_MAX, SAID_MAX, Steer, SteerError};
+pub use step::Step;
+pub use talk::{Answered, Next, Stopped, Talk};
 
 use crate::history::Window;
-use crate::id::CallNo;
-use crate::model::{Message, Model, ModelError, Turn, again};
-use crate::run::{Run, RunError, Said};
+use crate::model::{Choice, Model, ModelError};
+use crate::run::{Run, RunError};
+use crate::schema::{Checker, SchemaError};
 use crate::spec::Spec;
-use crate::tape::{Event, TurnEvent};
-use crate::toolbox::Offer;
 
 /// Which tools a turn is offered, by the turn's number.
 type Gate = dyn Fn(u32, &Spec) -> bool + Send + Sync;
+/// Whether a turn must propose a call, by the turn's number.
+type Chooser = dyn Fn(u32) -> Choice<'static> + Send + Sync;
+/// Who watches.
+type Watcher = dyn Fn(Step<'_>) + Send + Sync;
 
 /// A model with a run to act through.
 ///
@@ -37,22 +58,55 @@ type Gate = dyn Fn(u32, &Spec) -> bool + Send + Sync;
 pub struct Agent<M, R = Run> {
     model: M,
     run: R,
-    turns_max: u32,
+    limits: AgentLimits,
+    patience: Patience,
     window: Window,
+    price: Option<Price>,
+    instructions: Option<Arc<str>>,
     gate: Option<Box<Gate>>,
+    chooser: Option<Box<Chooser>>,
+    watcher: Option<Box<Watcher>>,
+    answer: Option<Checker>,
+    steer: Steer,
 }
 
 impl<M: Model, R: Borrow<Run>> Agent<M, R> {
     /// Joins the two. The run may be a [`Child`](crate::Child), which makes a sub-agent.
     pub fn new(model: M, run: R) -> Agent<M, R> {
-        let window = Window::default();
-        Agent { model, run, turns_max: TURNS_DEFAULT, window, gate: None }
+        Agent {
+            model,
+            run,
+            limits: AgentLimits::default(),
+            patience: Patience::default(),
+            window: Window::default(),
+            price: None,
+            instructions: None,
+            gate: None,
+            chooser: None,
+            watcher: None,
+            answer: None,
+            steer: Steer::new(),
+        }
     }
 
     /// Sets how many turns the model may take for one question.
     #[must_use]
     pub fn turns_max(mut self, turns: u32) -> Agent<M, R> {
-        self.turns_max = turns;
+        self.limits.turns = turns;
+        self
+    }
+
+    /// Sets all limits of the conversation.
+    #[must_use]
+    pub fn limits(mut self, limits: AgentLimits) -> Agent<M, R> {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets how long a model that gets nowhere is let go on.
+    #[must_use]
+    pub fn patience(mut self, patience: Patience) -> Agent<M, R> {
+        self.patience = patience;
         self
     }
 
@@ -60,6 +114,20 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
     #[must_use]
     pub fn window(mut self, window: Window) -> Agent<M, R> {
         self.window = window;
+        self
+    }
+
+    /// Says what the model's tokens cost, so that it can be counted and limited.
+    #[must_use]
+    pub fn price(mut self, price: Price) -> Agent<M, R> {
+        self.price = Some(price);
+        self
+    }
+
+    /// Tells the model what holds for the whole conversation.
+    #[must_use]
+    pub fn instructions(mut self, instructions: impl Into<Arc<str>>) -> Agent<M, R> {
+        self.instructions = Some(instructions.into());
         self
     }
 
@@ -73,128 +141,74 @@ impl<M: Model, R: Borrow<Run>> Agent<M, R> {
         self
     }
 
+    /// Decides whether each turn must propose a call. Turns are counted from 1.
+    ///
+    /// A model that answers all the same is told so, until it has to be mended too often.
+    #[must_use]
+    pub fn choosing(
+        mut self,
+        chooser: impl Fn(u32) -> Choice<'static> + Send + Sync + 'static,
+    ) -> Agent<M, R> {
+        self.chooser = Some(Box::new(chooser));
+        self
+    }
+
+    /// Watches what happens, step by step. Who watches must not wait.
+    #[must_use]
+    pub fn watch(mut self, watcher: impl Fn(Step<'_>) + Send + Sync + 'static) -> Agent<M, R> {
+        self.watcher = Some(Box::new(watcher));
+        self
+    }
+
+    /// Wants an answer that is a JSON value of this schema. An answer that does not fit is sent
+    /// back, with what is wrong about it.
+    pub fn answering(mut self, schema: &Value) -> Result<Agent<M, R>, SchemaError> {
+        self.answer = Some(Checker::compile(schema)?);
+        Ok(self)
+    }
+
+    /// Lets somebody else steer.
+    #[must_use]
+    pub fn steered_by(mut self, steer: &Steer) -> Agent<M, R> {
+        self.steer = steer.clone();
+        self
+    }
+
     /// The run.
     pub fn run(&self) -> &Run {
         self.run.borrow()
     }
 
+    /// What steers the conversation, to be handed to somebody else.
+    pub fn steer(&self) -> Steer {
+        self.steer.clone()
+    }
+
     /// Asks, and goes on until the model answers, a limit is reached, the tools vote to stop or the
-    /// run is cancelled.
+    /// run is cancelled. The run ends with it.
     ///
     /// Dropping the future leaves a tape that shows how far it came.
     pub async fn ask(&self, question: impl Into<Arc<str>>) -> Result<Answered, AgentError> {
-        let question = self.run().discreet_text(question.into());
-        let mut talk = Talk::new(question, self.turns_max);
-        let answered = self.begin(&mut talk).await;
-        self.end(answered).await
+        let mut conversation = self.open();
+        let answered = conversation.ask(question).await;
+        conversation.close(answered).await
     }
 
-    /// Puts on the tape how the run ended.
-    async fn end(&self, answered: Result<Answered, AgentError>) -> Result<Answered, AgentError> {
-        // What a tape has no room for, or no power over, is no end: the run can be resumed.
-        if answered.is_err() && self.run().was_refused() {
-            return answered;
-        }
-        let (status, stop, answer) = match &answered {
-            // The tape says already that it waits.
-            Ok(paused) if paused.stop == Stopped::Paused => return answered,
-            Ok(answered) => {
-                (answered.stop.status(), answered.stop.word().to_owned(), answered.text.clone())
-            }
-            Err(err) => ("failed", err.to_string(), None),
-        };
-        self.run().record_last(Event::RunEnded { status, stop, answer }).await?;
-        answered
+    /// Begins a conversation in which the user asks more than once.
+    pub fn open(&self) -> Conversation<'_, M, R> {
+        Conversation::new(self)
     }
 
-    /// Goes on with the conversation of a run that was [resumed](Run::resume).
+    /// Goes on with the conversation of a run that was [resumed](Run::resume), to its end.
     ///
     /// Turns that the model took are not asked for again, calls that were settled are not run
     /// again, and what is left of the last turn is done now.
     pub async fn resume(&self) -> Result<Answered, AgentError> {
-        let run = self.run();
-        let Some((Said::Asked(question), turns)) = run.said().split_first() else {
-            return Err(AgentError::Unasked);
-        };
-        let mut talk = Talk::new(question.clone(), self.turns_max);
-        let mut next = talk.begin();
-        for said in turns {
-            let Said::Turn(turn, first) = said else { continue };
-            let offer = self.offer(&talk);
-            next = talk.turn(again(turn));
-            if let Next::Calls(proposals) = next {
-                let numbers = (*first..).map(CallNo);
-                let proposals: BTreeMap<_, _> = numbers.zip(proposals).collect();
-                let before = proposals.keys().map(|call| run.settled_before(*call));
-                let replies = match before.collect::<Option<Vec<_>>>() {
-                    Some(replies) => replies,
-                    None => match run.answer_rest(&offer, proposals).await {
-                        Ok(replies) => replies,
-                        Err(RunError::Paused { .. }) => return Ok(talk.paused()),
-                        Err(err) => return self.end(Err(err.into())).await,
-                    },
-                };
-                next = talk.replies(replies);
-            }
-        }
-        let answered = self.drive(&mut talk, next).await;
-        self.end(answered).await
-    }
-
-    async fn begin(&self, talk: &mut Talk) -> Result<Answered, AgentError> {
-        if let Some(Message::User(text)) = talk.messages().first() {
-            self.run().record(Event::Asked { text: text.clone() })?;
-        }
-        let next = talk.begin();
-        self.drive(talk, next).await
-    }
-
-    async fn drive(&self, talk: &mut Talk, mut next: Next) -> Result<Answered, AgentError> {
-        let mut offer = self.offer(talk);
-        loop {
-            next = match next {
-                Next::Model => {
-                    offer = self.offer(talk);
-                    // Most conversations fit, and then nobody looks at all of them again.
-                    let shown = match talk.bytes() <= self.window.bytes {
-                        true => Cow::Borrowed(talk.messages()),
-                        false => self.window.show(talk.messages(), |name| offer.history(name)),
-                    };
-                    let turn = tokio::select! {
-                        biased;
-                        () = self.run().cancelled() => return Ok(talk.cancelled()),
-                        turn = self.model.turn(&shown, &offer) => turn?,
-                    };
-                    let turn = self.discreet(turn, &offer);
-                    let event =
-                        TurnEvent::new(turn.text.clone(), &turn.proposals, turn.stop.word())
-                            .costing(turn.usage.input_tokens, turn.usage.output_tokens);
-                    self.run().record(Event::Turn(event))?;
-                    talk.turn(turn)
-                }
-                // A late call resolves against the offer that advertised it.
-                Next::Calls(proposals) => match self.run().answer(&offer, proposals).await {
-                    Ok(replies) => talk.replies(replies),
-                    Err(RunError::Paused { .. }) => return Ok(talk.paused()),
-                    Err(err) => return Err(err.into()),
-                },
-                Next::Stop(answered) => return Ok(answered),
-            };
-        }
-    }
-
-    /// A turn as it may be written down, and shown to the model again.
-    fn discreet(&self, turn: Turn, offer: &Offer) -> Turn {
-        let text = turn.text.map(|text| self.run().discreet_text(text));
-        let proposals = turn.proposals.into_iter();
-        let proposals = proposals.map(|it| self.run().discreet(offer, it)).collect();
-        Turn { text, proposals, ..turn }
-    }
-
-    fn offer(&self, talk: &Talk) -> Offer {
-        match &self.gate {
-            None => self.run().offer_all(),
-            Some(gate) => self.run().offer(|spec| gate(talk.turns() + 1, spec)),
+        let mut conversation = self.open();
+        let answered = conversation.resume().await;
+        match answered {
+            Err(AgentError::Unasked) => Err(AgentError::Unasked),
+            answered => conversation.close(answered).await,
         }
     }
 }
@@ -209,6 +223,9 @@ pub enum AgentError {
     /// The run was asked nothing before, so there is no conversation to go on with.
     #[error("the run was asked nothing yet: ask it")]
     Unasked,
+    /// Another conversation can be recalled only before this one begins.
+    #[error("the conversation has begun, so that no other can come before it")]
+    Late,
     /// The run could not go on.
     #[error(transparent)]
     Run(#[from] RunError),

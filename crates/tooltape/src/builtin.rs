@@ -1,6 +1,7 @@
-//! Tools that need nothing from the host: `echo`, `hash` and `read_artifact`.
+//! Tools that need nothing from the host: `echo`, `hash`, `read_artifact` and `tool_search`.
 
 mod read_artifact;
+mod tool_search;
 
 use std::sync::Arc;
 
@@ -9,6 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 pub use read_artifact::{PAGE_BYTES_MAX, read_artifact};
 use schemars::JsonSchema;
 use serde::Serialize;
+pub(crate) use tool_search::Hit;
+pub use tool_search::{HITS_DEFAULT, HITS_MAX, TOOL_SEARCH, tool_search};
 
 use crate::fault::ToolError;
 use crate::spec::{Determinism, Effects, Spec};

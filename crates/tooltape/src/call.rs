@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::canon::{Canon, Domain, Hash};
 use crate::fault::{Fault, ToolError, clip};
 use crate::id::{CallNo, ToolId};
-use crate::label::Label;
+use crate::label::{self, Label};
 use crate::right::{Right, RightError, SpendScope};
 use crate::spec::{Effects, Enforced, Footprint, Spec, Typed};
 use crate::tool::{Output, Registered};
@@ -119,15 +119,28 @@ pub struct Facts {
     pub args_hash: Hash,
     /// The canonical arguments, where they were not refused.
     pub args: Option<Canon>,
-    /// What was changed before the arguments were hashed.
-    pub repairs: Vec<RepairStep>,
-    /// The label of what the model had been shown, where that says anything.
-    pub context: Option<Arc<Label>>,
-    /// What the call spends, where its tool says so.
-    pub spends: Option<Box<[SpendScope]>>,
     pub(crate) registered: Option<Arc<Registered>>,
+    pub(crate) more: Option<Box<MoreFacts>>,
+}
+
+/// What is known of few calls, and so is kept apart: every call pays for the size of its facts.
+#[derive(Clone, Default)]
+pub(crate) struct MoreFacts {
+    pub(crate) repairs: Vec<RepairStep>,
+    pub(crate) context: Option<Arc<Label>>,
+    pub(crate) spends: Option<Box<[SpendScope]>>,
     /// The tool as a tape remembers it, where the facts were read from one.
-    pub(crate) remembered: Option<Box<Remembered>>,
+    pub(crate) remembered: Option<Remembered>,
+}
+
+impl MoreFacts {
+    /// These facts, where there are any.
+    #[inline]
+    pub(crate) fn kept(self) -> Option<Box<MoreFacts>> {
+        let MoreFacts { repairs, context, spends, remembered } = &self;
+        let is_none = context.is_none() && spends.is_none() && remembered.is_none();
+        (!is_none || !repairs.is_empty()).then(|| Box::new(self))
+    }
 }
 
 /// What a tape keeps of a tool.
@@ -142,16 +155,48 @@ impl Facts {
     pub fn tool(&self) -> Option<&ToolId> {
         match &self.registered {
             Some(registered) => Some(registered.id()),
-            None => self.remembered.as_ref().map(|remembered| &remembered.tool),
+            None => self.remembered().map(|remembered| &remembered.tool),
         }
+    }
+
+    /// What the call is about, where its tool says so.
+    pub(crate) fn target(&self) -> Option<String> {
+        let identity = self.registered.as_ref()?.spec().hooks.identity.as_ref()?;
+        identity.of(self.args.as_ref()?)
     }
 
     /// The hash of the tool's definition, where there is such a tool.
     pub fn definition(&self) -> Option<Hash> {
         match &self.registered {
             Some(registered) => Some(registered.definition()),
-            None => self.remembered.as_ref().and_then(|remembered| remembered.definition),
+            None => self.remembered().and_then(|remembered| remembered.definition),
         }
+    }
+
+    fn remembered(&self) -> Option<&Remembered> {
+        self.more.as_ref()?.remembered.as_ref()
+    }
+
+    /// What was changed before the arguments were hashed.
+    pub fn repairs(&self) -> &[RepairStep] {
+        self.more.as_ref().map_or(&[], |more| &more.repairs)
+    }
+
+    /// The label of what the model had been shown.
+    pub fn context(&self) -> &Label {
+        label::said(self.context_kept())
+    }
+
+    /// The same, where that says anything.
+    #[inline]
+    pub(crate) fn context_kept(&self) -> Option<&Arc<Label>> {
+        self.more.as_ref()?.context.as_ref()
+    }
+
+    /// What the call spends, as far as its tool says so.
+    #[inline]
+    pub fn spends(&self) -> &[SpendScope] {
+        self.more.as_ref().and_then(|more| more.spends.as_deref()).unwrap_or_default()
     }
 }
 
@@ -164,7 +209,7 @@ impl fmt::Debug for Facts {
             .field("tool", &self.tool())
             .field("arguments", &self.arguments)
             .field("args_hash", &self.args_hash)
-            .field("repairs", &self.repairs)
+            .field("repairs", &self.repairs())
             .finish()
     }
 }
@@ -211,19 +256,16 @@ impl Call {
         bytes: usize,
     ) -> Call {
         let Resolved { registered, args, typed, repairs } = resolved;
-        let name = registered.id().name();
+        let (name, spends) = (registered.id().name(), registered.spends(&args));
         let facts = Facts {
             call,
             id: proposal.id,
             name: if *proposal.name == *name.as_str() { proposal.name } else { name.to_arc() },
             arguments: kept(proposal.arguments.into_text(), bytes),
             args_hash: Hash::of(Domain::Arguments, args.as_bytes()),
-            spends: registered.spends(&args),
+            more: MoreFacts { repairs, context, spends, remembered: None }.kept(),
             args: Some(args),
-            repairs,
-            context,
             registered: Some(registered),
-            remembered: None,
         };
         Call { facts: Arc::new(facts), typed }
     }
@@ -231,7 +273,7 @@ impl Call {
     /// What resolving found out.
     pub(crate) fn into_resolved(self) -> Resolved {
         let (registered, args) = (self.registered().clone(), self.args().clone());
-        Resolved { registered, args, typed: self.typed, repairs: self.facts.repairs.clone() }
+        Resolved { registered, args, repairs: self.facts.repairs().to_vec(), typed: self.typed }
     }
 
     /// What is known of the call, once nothing more can happen to it.
@@ -242,13 +284,14 @@ impl Call {
 
     /// The label of what the model had been shown when it proposed the call.
     pub fn label(&self) -> &Label {
-        static PLAIN: Label = Label::PLAIN;
-        self.facts.context.as_deref().unwrap_or(&PLAIN)
+        self.facts.context()
     }
 
     /// The same call, proposed by a model that had been shown this.
     pub(crate) fn under(self, context: Option<Arc<Label>>) -> Call {
-        let facts = Facts { context, ..Arc::unwrap_or_clone(self.facts) };
+        let mut facts = Arc::unwrap_or_clone(self.facts);
+        let more = facts.more.map(|more| *more).unwrap_or_default();
+        facts.more = MoreFacts { context, ..more }.kept();
         Call { facts: Arc::new(facts), ..self }
     }
 
@@ -306,7 +349,7 @@ impl Call {
 
     /// What was changed before the arguments were hashed.
     pub fn repairs(&self) -> &[RepairStep] {
-        &self.facts.repairs
+        self.facts.repairs()
     }
 
     /// What it reads and writes; fails where the tool's footprint hook panics.

@@ -35,6 +35,7 @@ pub use random::Random;
 pub use secret::Secret;
 pub(crate) use secret::{REDACTED, SECRET_SENT};
 pub use state::State;
+pub(crate) use store::Stored;
 pub use store::{NamedStore, STORE_KEY_BYTES_MAX, STORE_VALUE_BYTES_MAX, STORE_VALUES_MAX, Store};
 pub(crate) use token::Token;
 
@@ -80,10 +81,10 @@ pub trait Grant: Clone + Send + Sync + 'static {
         self
     }
 
-    /// Takes over what a tape says was the last value of a state, if it is this one. Says whether
-    /// it is.
+    /// Takes over what a tape says was the last value of a state, and its label, if it is this one.
+    /// Says whether it is.
     #[doc(hidden)]
-    fn restore(&self, _state: &str, _value: &Canon) -> Result<bool, String> {
+    fn restore(&self, _state: &str, _value: &Canon, _label: &Label) -> Result<bool, String> {
         Ok(false)
     }
 
@@ -189,7 +190,7 @@ pub(crate) struct GrantMap {
 }
 
 /// Takes over the last value of a state.
-type Restore = dyn Fn(&str, &Canon) -> Result<bool, String> + Send + Sync;
+type Restore = dyn Fn(&str, &Canon, &Label) -> Result<bool, String> + Send + Sync;
 
 impl GrantMap {
     pub(crate) fn insert<G: Grant>(&mut self, grant: G) {
@@ -197,7 +198,8 @@ impl GrantMap {
         self.conferred.insert(TypeId::of::<G>(), grant.confers());
         let grant = Arc::new(grant);
         let restored = grant.clone();
-        let restore = move |state: &str, value: &Canon| restored.restore(state, value);
+        let restore =
+            move |state: &str, value: &Canon, label: &Label| restored.restore(state, value, label);
         self.restore.insert(TypeId::of::<G>(), Arc::new(restore));
         self.grants.insert(TypeId::of::<G>(), grant);
     }
@@ -219,8 +221,8 @@ impl GrantMap {
     }
 
     /// Takes over the last value of a state, where one of the grants is it.
-    pub(crate) fn restore(&self, state: &str, value: &Canon) -> Result<(), String> {
-        self.restore.values().try_for_each(|restore| restore(state, value).map(drop))
+    pub(crate) fn restore(&self, state: &str, value: &Canon, label: &Label) -> Result<(), String> {
+        self.restore.values().try_for_each(|restore| restore(state, value, label).map(drop))
     }
 
     /// Takes a named secret, and hands it out as each of these types that it is. Fails with the

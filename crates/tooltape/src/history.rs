@@ -236,7 +236,9 @@ pub(crate) fn size(message: &Message) -> usize {
         Message::Model(turn) => {
             let proposals = turn.proposals.iter();
             let proposed = proposals.map(|it| it.id.len() + it.name.len() + it.text().len());
-            turn.text.as_ref().map_or(0, |text| text.len()) + proposed.sum::<usize>()
+            let kept = turn.verbatim.iter().flat_map(|it| it.opaque()).map(str::len);
+            let said = turn.text.as_ref().map_or(0, |text| text.len());
+            said + proposed.sum::<usize>() + kept.sum::<usize>()
         }
         Message::Replies(replies) => {
             replies.iter().map(|reply| reply.id.len() + reply.bytes_shown()).sum()

@@ -48,13 +48,6 @@ pub struct Label {
 }
 
 impl Label {
-    /// That of a text which is trusted and public.
-    pub(crate) const PLAIN: Label = Label {
-        untrusted: Names(BTreeSet::new()),
-        internal: false,
-        secret: Names(BTreeSet::new()),
-    };
-
     /// Anybody may have had a hand in it who has one in this source.
     pub fn untrusted(source: impl AsRef<str>) -> Label {
         Label { untrusted: Names::one(source.as_ref()), ..Label::default() }
@@ -163,6 +156,16 @@ pub(crate) fn joined(one: Option<&Arc<Label>>, other: Option<&Arc<Label>>) -> Op
         (Some(one), Some(other)) if other.flows_to(one) => Some(one.clone()),
         (Some(one), Some(other)) => Some(Arc::new(Label::clone(one).join(other))),
     }
+}
+
+/// What a label says that may say nothing.
+pub(crate) fn said(label: Option<&Arc<Label>>) -> &Label {
+    static PLAIN: Label = Label {
+        untrusted: Names(BTreeSet::new()),
+        internal: false,
+        secret: Names(BTreeSet::new()),
+    };
+    label.map_or(&PLAIN, |label| label)
 }
 
 /// The name of what must not be named.

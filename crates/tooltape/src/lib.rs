@@ -4,7 +4,8 @@
 //! model's: its type is the schema. Every later parameter is ours: a [`Grant`] that the model never
 //! sees. The return value is the output, and the doc comment is the description.
 //!
-//! The feature `tracing`, which is off unless named, puts a span around each attempt, named as
+//! The feature `http`, which is off unless named, asks models behind an API over the network. The
+//! feature `tracing`, which is off unless named, puts a span around each attempt, named as
 //! OpenTelemetry names the execution of a tool; arguments and results are left out of it unless a
 //! run says otherwise.
 //!
@@ -36,6 +37,7 @@ mod toolbox;
 mod approve;
 mod policy;
 mod reply;
+mod verbatim;
 // doing
 mod tape;
 mod perform;
@@ -44,13 +46,19 @@ mod run;
 // talking
 pub mod dialect;
 mod model;
+pub mod wire;
+#[cfg(feature = "http")]
+pub mod http;
 mod history;
 mod agent;
 // proving
 mod replay;
 pub mod testing;
 
-pub use agent::{Agent, AgentError, Answered, Next, Stopped, Talk};
+pub use agent::{
+    Agent, AgentError, AgentLimits, Answered, Conversation, Next, Patience, Price, Steer,
+    SteerError, Step, Stopped, SubAgent, Talk, mend,
+};
 pub use approve::Question;
 pub use artifact::{Artifact, ArtifactError, ArtifactId, ArtifactPart, Artifacts, NotAnArtifact};
 pub use batch::{Claim, Order, Waiting};
@@ -69,7 +77,10 @@ pub use grant::{
 pub use history::Window;
 pub use id::{CallNo, Name, NameError, NotARun, RunId, ToolId, VersionError};
 pub use label::{Label, Labels};
-pub use model::{Message, Model, ModelError, Recorded, Script, ScriptError, Turn, TurnStop, Usage};
+pub use model::{
+    Choice, Delta, Message, Model, ModelError, Recorded, Request, Script, ScriptError, Turn,
+    TurnStop, Usage,
+};
 pub use perform::{Attempt, FromTape, Live, Perform};
 pub use policy::{Answer, Approver, Pending, Permit, Policy, Rule, Rules, Verdict};
 pub use replay::{
@@ -90,16 +101,16 @@ pub use run::{
 pub use schema::{Checker, Mismatch, PatternFault, Problem, ProblemKind, SchemaError, nearest};
 pub use spec::{
     Access, Bound, Bounds, Determinism, Effects, Enforced, Errors, Footprint, FootprintOf, Found,
-    History, Hooks, KeyTemplate, KeyTemplateError, Preview, Reach, Read, Reconcile, Repeat,
-    Resource, ResourceError, Retry, Spec, Typed, VERSION_DEFAULT, Vote,
+    History, Hooks, Identity, KeyTemplate, KeyTemplateError, Preview, Reach, Read, Reconcile,
+    Repeat, Resource, ResourceError, Retry, Spec, Typed, VERSION_DEFAULT, Vote,
 };
 #[cfg(feature = "sign")]
 pub use tape::SignKey;
 pub use tape::{
     Ack, Append, Backlog, Damage, EVENT_VERSION, End, Event, ForkPoint, Head, InDoubt, Key, Line,
-    MemoryTape, Parent, ProposalEvent, Record, RunHead, STAMPS, Seen, Subscription,
-    TAPE_FILE_HEADER, Tape, TapeError, TapeRead, TapeWriter, TurnEvent, Verified, Verify,
-    read_tape, verify,
+    MemoryTape, Nudge, Parent, ProposalEvent, Recalled, RecalledReply, Record, RunHead, STAMPS,
+    Seen, Subscription, TAPE_FILE_HEADER, Tape, TapeError, TapeRead, TapeWriter, TurnEvent,
+    Verified, Verify, read_tape, verify,
 };
 #[cfg(feature = "sqlite")]
 pub use tape::{
@@ -113,16 +124,20 @@ pub use tool::{
 };
 pub use toolbox::{Offer, Repairs, Toolbox};
 pub use tooltape_macros::{input, tool};
+pub use verbatim::{Part, Verbatim};
 pub use {schemars, serde_json};
 
 /// Every limit that has a name and is not a field of some type, with its value.
 pub mod limits {
-    pub use crate::agent::TURNS_DEFAULT;
+    pub use crate::agent::{
+        FAILURES_DEFAULT, FRUITLESS_DEFAULT, NUDGES_DEFAULT, REPAIRS_DEFAULT, REPEATS_DEFAULT,
+        ROUNDS_DEFAULT, SAID_BYTES_MAX, SAID_MAX, TARGETS_DEFAULT, TASK_BYTES_MAX, TURNS_DEFAULT,
+    };
     pub use crate::artifact::{
         ARTIFACT_BYTES_MAX, ARTIFACT_MEMORY_BYTES_MAX, ARTIFACT_READ_BYTES_MAX,
         ARTIFACT_STORE_BYTES_MAX, ARTIFACTS_MAX,
     };
-    pub use crate::builtin::PAGE_BYTES_MAX;
+    pub use crate::builtin::{HITS_DEFAULT, HITS_MAX, PAGE_BYTES_MAX};
     pub use crate::canon::{
         ARGUMENT_BYTES_MAX, DEPTH_MAX, INTEGER_DIGITS_MAX, NODES_MAX, RESULT_BYTES_MAX,
     };
@@ -132,6 +147,11 @@ pub mod limits {
         STORE_VALUE_BYTES_MAX, STORE_VALUES_MAX,
     };
     pub use crate::history::{ARGUMENT_SHOWN_BYTES_MAX, COMPACTED_BYTES_MAX, WINDOW_BYTES_DEFAULT};
+    #[cfg(feature = "http")]
+    pub use crate::http::{
+        ATTEMPTS_DEFAULT, BODY_BYTES_MAX, CONNECT_DEFAULT, PAUSE_DEFAULT, PAUSE_MAX,
+        SILENCE_DEFAULT, TURN_DEFAULT,
+    };
     pub use crate::id::{NAME_BYTES_MAX, VERSION_BYTES_MAX};
     pub use crate::label::{LABEL_NAME_BYTES_MAX, LABEL_NAMES_MAX, LABELLED_MAX};
     pub use crate::perform::{CACHE_BYTES_DEFAULT, CACHE_ENTRIES_DEFAULT, SPAN_CONTENT_BYTES_MAX};
@@ -171,6 +191,11 @@ pub mod limits {
         RESERVE_BYTES_MIN, RESERVE_CALL_BYTES, RUN_RECORDS_MAX, RUNS_HELD_MAX, RUNS_MAX,
     };
     pub use crate::toolbox::SHOWN_BYTES_MAX;
+    pub use crate::verbatim::VERBATIM_BYTES_MAX;
+    pub use crate::wire::{
+        ADVERTS_MAX, EVENT_BYTES_MAX, OUTPUT_TOKENS_DEFAULT, REFUSAL_BYTES_MAX, TURN_BYTES_MAX,
+        TURN_CALLS_MAX, TURN_ITEMS_MAX,
+    };
 }
 
 /// Layers around every attempt: those in the box, and what it takes to write one.

@@ -237,7 +237,7 @@ fn replayed(reply: &Reply) -> Output {
         metadata: reply.metadata.clone(),
         stop: reply.stop,
         source: Source::Mock,
-        label: reply.label.clone(),
+        label: reply.label_kept().cloned(),
     }
 }
 
@@ -255,7 +255,7 @@ impl Perform for FromTape {
         }
         let output = self.replay(attempt.call());
         // What fails has no output to say what it saw.
-        if let Some(label) = self.0.get(&attempt.call().no()).and_then(|past| past.label.as_ref()) {
+        if let Some(label) = self.0.get(&attempt.call().no()).and_then(|past| past.label_kept()) {
             grants.life().saw(label);
         }
         Box::pin(async move { output })

@@ -4,6 +4,7 @@ mod bound;
 mod fault;
 mod finish;
 mod frame;
+mod more;
 mod read;
 mod redact;
 mod shorten;
@@ -22,6 +23,7 @@ pub use finish::FAULT_BYTES_MAX;
 use finish::OnTape;
 pub(crate) use finish::{Finished, Finishing};
 pub use frame::{Frame, Framing};
+use more::More;
 pub(crate) use read::Settled;
 pub use redact::{
     RedactError, RedactedBytes, RedactedText, Redactor, SECRET_BYTES_MIN, SECRET_PART_BYTES_MIN,
@@ -91,18 +93,9 @@ pub struct Rendered {
     pub metadata: Option<Box<Value>>,
     /// How long the attempt took. Outside the hashes that a replay compares.
     pub elapsed_us: u64,
-    /// The label of what the tool returned, where that says anything.
-    pub label: Option<Arc<Label>>,
-    /// Whoever vouches for it, though it was made from what nobody vouches for.
-    pub endorsed: Option<Arc<str>>,
     /// What held the tool to what it declares.
     pub enforced_by: Enforced,
-    /// What the children of the call spent, where they spent anything.
-    pub spent: Option<Box<[SpendScope]>>,
-    /// How it is framed when a model reads it. It follows from the run, and is not recorded.
-    pub frame: Option<Frame>,
-    /// What the tape keeps instead, where a secret was found that only the application may see.
-    pub(crate) on_tape: Option<Reply>,
+    more: Option<Box<More>>,
 }
 
 impl Deref for Rendered {
@@ -115,7 +108,7 @@ impl Deref for Rendered {
 
 impl fmt::Debug for Rendered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kept = self.on_tape.as_deref().unwrap_or(self);
+        let kept = self.on_tape().map_or(self, |on_tape| on_tape);
         f.debug_struct("Rendered")
             .field("facts", &self.facts)
             .field("executed", &self.executed)
@@ -131,14 +124,14 @@ impl fmt::Debug for Rendered {
             .field("details", &kept.details)
             .field("metadata", &self.metadata)
             .field("elapsed_us", &self.elapsed_us)
-            .field("frame", &self.frame)
+            .field("frame", &self.frame())
             .finish()
     }
 }
 
 impl Serialize for Rendered {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let kept = self.on_tape.as_deref().unwrap_or(self);
+        let kept = self.on_tape().map_or(self, |on_tape| on_tape);
         let mut fields = serializer.serialize_struct("Rendered", 18)?;
         fields.serialize_field("call", &self.call)?;
         fields.serialize_field("call_id", &self.id)?;
@@ -158,14 +151,14 @@ impl Serialize for Rendered {
         fields.serialize_field("details", &kept.details)?;
         fields.serialize_field("metadata", &self.metadata)?;
         fields.serialize_field("elapsed_us", &self.elapsed_us)?;
-        if let Some(label) = &self.label {
+        if let Some(label) = self.label_kept() {
             fields.serialize_field("label", label)?;
         }
-        if let Some(spent) = &self.spent {
+        if let spent @ [_, ..] = self.spent() {
             let spent: Vec<String> = spent.iter().map(ToString::to_string).collect();
             fields.serialize_field("spent", &spent)?;
         }
-        if let Some(endorsed) = &self.endorsed {
+        if let Some(endorsed) = self.endorsed() {
             fields.serialize_field("endorsed", endorsed)?;
         }
         if !self.enforced_by.is_default() {
@@ -191,12 +184,21 @@ impl Reply {
         let rest = Arc::unwrap_or_clone(self.0);
         let replaced =
             Rendered { executed, is_error, content, fault, source, result_hash, stop, ..rest };
-        Reply(Arc::new(Rendered { frame: None, on_tape: None, ..replaced }))
+        Reply(Arc::new(replaced)).but(|more| (more.frame, more.on_tape) = (None, None))
+    }
+
+    /// The same reply, but for this.
+    fn but(self, change: impl FnOnce(&mut More)) -> Reply {
+        let mut rendered = Arc::unwrap_or_clone(self.0);
+        let mut more = rendered.more.map(|more| *more).unwrap_or_default();
+        change(&mut more);
+        rendered.more = more.kept();
+        Reply(Arc::new(rendered))
     }
 
     /// The reply as the tape keeps it.
     pub(crate) fn recorded(&self) -> Reply {
-        self.on_tape.as_ref().unwrap_or(self).clone()
+        self.on_tape().unwrap_or(self).clone()
     }
 
     /// What a tape says became of a call, said again of the call as it is known now.
@@ -213,26 +215,26 @@ impl Reply {
         if self.fault.is_some() || !self.value.as_ref().is_some_and(is_value) {
             return self;
         }
-        let mut rendered = Arc::unwrap_or_clone(self.0);
-        rendered.label = rendered.label.and_then(|label| label.endorsed().kept());
-        rendered.endorsed = Some(by.clone());
-        rendered.on_tape = rendered.on_tape.map(|on_tape| on_tape.endorsed_by(by));
-        Reply(Arc::new(rendered))
+        self.but(|more| {
+            more.label = more.label.take().and_then(|label| label.endorsed().kept());
+            more.endorsed = Some(by.clone());
+            more.on_tape = more.on_tape.take().map(|on_tape| on_tape.endorsed_by(by));
+        })
     }
 
     /// The same reply of a call whose children spent this.
     #[cold]
     pub(crate) fn having_spent(self, spent: Box<[SpendScope]>) -> Reply {
-        let mut rendered = Arc::unwrap_or_clone(self.0);
-        rendered.on_tape = rendered.on_tape.map(|on_tape| on_tape.having_spent(spent.clone()));
-        rendered.spent = Some(spent);
-        Reply(Arc::new(rendered))
+        self.but(|more| {
+            let on_tape = more.on_tape.take();
+            more.on_tape = on_tape.map(|on_tape| on_tape.having_spent(spent.clone()));
+            more.spent = Some(spent);
+        })
     }
 
     /// The same reply in another frame.
     fn in_frame(self, frame: Option<Frame>) -> Reply {
-        let rendered = Arc::unwrap_or_clone(self.0);
-        Reply(Arc::new(Rendered { frame, ..rendered }))
+        self.but(|more| more.frame = frame)
     }
 
     /// The same reply, with what the world decided of the recorded one: how long it took, and,
@@ -240,13 +242,14 @@ impl Reply {
     pub(crate) fn lasting_like(self, recorded: &Reply) -> Reply {
         let mut rendered = Arc::unwrap_or_clone(self.0);
         rendered.elapsed_us = recorded.elapsed_us;
-        (rendered.label, rendered.endorsed) = (recorded.label.clone(), recorded.endorsed.clone());
-        rendered.spent = recorded.spent.clone();
         rendered.enforced_by = recorded.enforced_by;
         if !rendered.is_error && !recorded.is_error {
             rendered.source = recorded.source;
         }
-        Reply(Arc::new(rendered))
+        let More { label, endorsed, spent, .. } =
+            recorded.more.as_deref().cloned().unwrap_or_default();
+        let world = (label, endorsed, spent);
+        Reply(Arc::new(rendered)).but(|more| (more.label, more.endorsed, more.spent) = world)
     }
 
     /// How many bytes the model reads.
@@ -288,7 +291,7 @@ pub(crate) fn render(
     let enforced_by = tool.map_or_else(Enforced::default, Registered::enforced_by);
     let result_hash = result.hash();
     let Normal { executed, content, value, fault, source, stop, details, metadata, .. } = result;
-    let mut rendered = Rendered {
+    let reply = Reply(Arc::new(Rendered {
         facts,
         executed,
         is_error: fault.is_some(),
@@ -303,17 +306,12 @@ pub(crate) fn render(
         details,
         metadata,
         elapsed_us,
-        label,
-        endorsed: None,
-        spent: None,
         enforced_by,
-        frame,
-        on_tape: None,
-    };
-    rendered.on_tape = on_tape.map(|OnTape { value, details }| {
-        Reply(Arc::new(Rendered { value, details, ..rendered.clone() }))
-    });
-    Reply(Arc::new(rendered))
+        more: More { label, frame, ..More::default() }.kept(),
+    }));
+    let Some(OnTape { value, details }) = on_tape else { return reply };
+    let on_tape = Reply(Arc::new(Rendered { value, details, ..Rendered::clone(&reply) }));
+    reply.but(|more| more.on_tape = Some(on_tape))
 }
 
 /// Renders a value that is shown as it is.
@@ -343,11 +341,7 @@ pub(crate) fn render_plain(
         details,
         metadata,
         elapsed_us,
-        label,
-        endorsed: None,
-        spent: None,
-        frame: None,
-        on_tape: None,
+        more: More { label, ..More::default() }.kept(),
     }))
 }
 

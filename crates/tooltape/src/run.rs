@@ -12,6 +12,7 @@ mod error;
 mod fork;
 mod gate;
 mod inside;
+mod ledger;
 mod limits;
 mod past;
 mod path;
@@ -37,6 +38,7 @@ pub use end::RunEnd;
 pub use endorse::EndorseError;
 pub use error::{Missing, ResumeError, RunError};
 pub use fork::Fork;
+pub(crate) use ledger::{Ledger, Spent};
 pub use limits::{
     APPROVAL_DEFAULT, BATCH_CALLS_DEFAULT, BATCH_WALL_DEFAULT, BLOCKING_DEFAULT,
     CANCEL_GRACE_DEFAULT, CONCURRENCY_DEFAULT, DEPTH_DEFAULT, IDLE_DEFAULT, MUTATIONS_DEFAULT,
@@ -236,6 +238,16 @@ impl Run {
         self.live().pools.abandoned()
     }
 
+    /// What its models and those below it cost.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.setup.ledger
+    }
+
+    /// The time on the clock by which deadlines run, in microseconds.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.live().context.clock.now_us()
+    }
+
     /// Waits until the run is cancelled.
     pub(crate) async fn cancelled(&self) {
         self.setup.cancel.cancelled().await;
@@ -254,7 +266,7 @@ impl Run {
                 &offer_now
             }
         };
-        self.answer_in(&Scope::of(self), offer, proposals).await
+        self.answer_in(&Scope::of(self), offer, proposals, u64::MAX).await
     }
 
     /// Answers proposals that a model made when it was shown this offer.
@@ -266,7 +278,7 @@ impl Run {
         offer: &Offer,
         proposals: Vec<Proposal>,
     ) -> Result<Vec<Reply>, RunError> {
-        self.answer_in(&Scope::of(self), &self.own(offer), proposals).await
+        self.answer_in(&Scope::of(self), &self.own(offer), proposals, u64::MAX).await
     }
 
     /// Answers proposals until somebody cancels them; the run goes on.
@@ -276,9 +288,20 @@ impl Run {
         offer: &Offer,
         proposals: Vec<Proposal>,
     ) -> Result<Vec<Reply>, RunError> {
+        self.answer_some(u64::MAX, canceller, offer, proposals).await
+    }
+
+    /// The same, of which no more than so many are executed; the others are answered in place.
+    pub(crate) async fn answer_some(
+        &self,
+        most: u64,
+        canceller: &Canceller,
+        offer: &Offer,
+        proposals: Vec<Proposal>,
+    ) -> Result<Vec<Reply>, RunError> {
         let (scope, offer) = (Scope::of(self), self.own(offer));
         let token = scope.cancellable();
-        let mut answering = std::pin::pin!(self.answer_in(&scope, &offer, proposals));
+        let mut answering = std::pin::pin!(self.answer_in(&scope, &offer, proposals, most));
         tokio::select! {
             biased;
             answered = answering.as_mut() => return answered,
@@ -292,22 +315,27 @@ impl Run {
         scope: &Scope<'_>,
         offer: &Offer,
         proposals: Vec<Proposal>,
+        most: u64,
     ) -> Result<Vec<Reply>, RunError> {
         self.check_open()?;
         self.check_grants()?;
+        // As if so many of the batch had been counted before.
+        let mut counted = self.setup.limits.batch_calls.saturating_sub(most);
         let proposals = match <[Proposal; 1]>::try_from(proposals) {
             // A call alone waits for no other.
             Ok([proposal]) => {
-                let settled = self.settle(self.resolve_alone(offer, proposal), scope).await;
+                let settled =
+                    self.settle(self.resolve_alone(offer, proposal, &mut counted), scope).await;
+                let ends_nothing =
+                    |reply: &Reply| reply.fault.is_none() && reply.label_kept().is_none();
                 return match settled {
-                    Ok(reply) if reply.fault.is_none() && reply.label.is_none() => Ok(vec![reply]),
+                    Ok(reply) if ends_nothing(&reply) => Ok(vec![reply]),
                     Ok(reply) => self.close_if_ended(vec![reply]),
                     Err(call) => Err(self.pause(&[call], Vec::new()).await),
                 };
             }
             Err(proposals) => proposals,
         };
-        let mut counted = 0;
         let resolve = |proposal| self.resolve(offer, proposal, &mut counted);
         let mut steps: Vec<Step> = proposals.into_iter().map(resolve).collect();
         if self.setup.hard.contains(&FaultKind::Repair) && steps.iter().any(Step::needs_repair) {

@@ -126,6 +126,11 @@ impl Checker {
         Ok(checker)
     }
 
+    /// The schema that was compiled.
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
     /// Checks a document, and says what is wrong with it.
     #[inline]
     pub fn check(&self, doc: &Doc<'_>) -> Result<(), Mismatch> {

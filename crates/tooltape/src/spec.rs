@@ -4,6 +4,7 @@ mod bounds;
 mod effects;
 mod enforced;
 mod footprint;
+mod identity;
 mod preview;
 mod reconcile;
 mod require;
@@ -22,6 +23,7 @@ pub use footprint::{
     FOOTPRINT_KEYS_MAX, Footprint, FootprintOf, RESOURCE_BYTES_MAX, RESOURCE_SEGMENTS_MAX,
     Resource, ResourceError,
 };
+pub use identity::Identity;
 pub use preview::{PREVIEW_BYTES_MAX, Preview};
 pub use reconcile::{Found, Reconcile};
 pub(crate) use require::Requirement;
@@ -75,6 +77,8 @@ pub struct Spec {
     pub errors: Errors,
     /// Whether a call keeps a thread of its own busy, of which there are only so many.
     pub blocking: bool,
+    /// Whether models are told of it only once they search for it.
+    pub deferred: bool,
     /// What must be computed from arguments.
     pub hooks: Hooks,
 }
@@ -125,6 +129,8 @@ pub struct Hooks {
     pub reconcile: Option<Reconcile>,
     /// Shows what a call would change, to whoever is asked about it.
     pub preview: Option<Preview>,
+    /// Says what a call is about, so that a model which fails at one thing for ever is stopped.
+    pub identity: Option<Identity>,
     /// The faster way to the same as one certain `read`.
     flat: Option<(Read, ReadFlat)>,
 }
@@ -161,6 +167,7 @@ impl Spec {
             history: History::default(),
             errors: Errors::default(),
             blocking: false,
+            deferred: false,
             hooks: Hooks::default(),
         }
     }
@@ -296,6 +303,20 @@ impl Spec {
     #[must_use]
     pub fn preview(mut self, preview: Preview) -> Spec {
         self.hooks.preview = Some(preview);
+        self
+    }
+
+    /// Sets what says what a call is about.
+    #[must_use]
+    pub fn identity(mut self, identity: Identity) -> Spec {
+        self.hooks.identity = Some(identity);
+        self
+    }
+
+    /// Keeps the tool from models until they [search](crate::builtin::tool_search) for it.
+    #[must_use]
+    pub fn deferred(mut self) -> Spec {
+        self.deferred = true;
         self
     }
 

@@ -5,6 +5,7 @@ mod discreet;
 mod event;
 mod file;
 mod head;
+mod key;
 mod line;
 mod memory;
 mod read;
@@ -14,12 +15,14 @@ mod sign;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod subscribe;
+mod turn;
 mod verify;
 
 pub use chain::{Head, verify};
-pub use event::{EVENT_VERSION, Event, ForkPoint, Key, Parent, ProposalEvent, Record, TurnEvent};
+pub use event::{EVENT_VERSION, Event, ForkPoint, Parent, Record};
 pub use file::{TAPE_FILE_HEADER, TAPE_LINE_BYTES_MAX, TapeRead, TapeWriter, read_tape};
 pub use head::{End, RunHead};
+pub use key::Key;
 pub use line::{Line, STAMPS};
 pub use memory::MemoryTape;
 pub(crate) use recorder::{Accepted, Recorder, Refused};
@@ -36,6 +39,7 @@ pub use subscribe::{
     BACKLOG_BYTES_DEFAULT, BACKLOG_PROGRESS_DEFAULT, BACKLOG_RECORDS_DEFAULT, Backlog, Seen,
     Subscription,
 };
+pub use turn::{Nudge, ProposalEvent, Recalled, RecalledReply, TurnEvent, Usage};
 pub use verify::{Damage, InDoubt, Verified, Verify};
 
 use crate::id::RunId;

@@ -13,6 +13,7 @@ pub(crate) use resolve::Reading;
 pub use resolve::SHOWN_BYTES_MAX;
 pub(crate) use resolve::telling;
 
+use crate::builtin;
 use crate::call::{Proposal, Resolved};
 use crate::fault::Repair;
 use crate::id::{NAME_BYTES_MAX, Name};
@@ -94,6 +95,18 @@ impl Toolbox {
         shelf.by_name.insert(name, shelf.tools.len());
         shelf.tools.push(registered);
         Ok(())
+    }
+
+    /// Adds the tool that [finds](crate::builtin::tool_search) those which are deferred now, if any
+    /// are.
+    pub fn searchable(&mut self) -> Result<(), RegisterError> {
+        let deferred = self.tools().map(|tool| tool.spec()).filter(|spec| spec.deferred);
+        let mut deferred = deferred.peekable();
+        if deferred.peek().is_none() {
+            return Ok(());
+        }
+        let search = builtin::tool_search(deferred);
+        self.add(search)
     }
 
     /// Removes a tool and its aliases; the others keep their order. Says whether it was there.
@@ -192,12 +205,12 @@ impl Toolbox {
     pub fn offer(&self, gate: impl Fn(&Spec) -> bool) -> Offer {
         let kept = |tool: &&Arc<Registered>| gate(tool.spec());
         let names = self.0.tools.iter().filter(kept).map(|tool| tool.id().name().clone());
-        Offer { shelf: self.0.clone(), shown: Some(Arc::new(names.collect())) }
+        Offer { shelf: self.0.clone(), shown: Some(Arc::new(names.collect())), last: [].into() }
     }
 
     /// An offer of every tool.
     pub fn offer_all(&self) -> Offer {
-        Offer { shelf: self.0.clone(), shown: None }
+        Offer { shelf: self.0.clone(), shown: None, last: [].into() }
     }
 }
 
@@ -229,12 +242,27 @@ pub struct Offer {
     shelf: Arc<Shelf>,
     /// The names that are shown; `None` where all are.
     shown: Option<Arc<HashSet<Name>>>,
+    /// The tools that stand behind the others, because they were found later.
+    last: Arc<[Name]>,
 }
 
 impl Offer {
-    /// The offered tools, in the order of registration.
+    /// The offered tools, in the order of registration; those that were found later come last,
+    /// as they were found, so that what a provider has read before stays as it was.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Registered>> {
-        self.shelf.tools.iter().filter(|tool| self.shows(tool.id().name()))
+        let first = self.shelf.tools.iter().filter(|tool| !self.last.contains(tool.id().name()));
+        let last = self.last.iter().filter_map(|name| self.shelf.get(name.as_str()));
+        first.chain(last).filter(|tool| self.shows(tool.id().name()))
+    }
+
+    /// The same offer without the tools that nobody found yet, and with those found behind.
+    pub(crate) fn finding(self, found: &[Name]) -> Offer {
+        if !self.tools().any(|tool| tool.spec().deferred) {
+            return self;
+        }
+        let is_shown =
+            |tool: &Arc<Registered>| !tool.spec().deferred || found.contains(tool.id().name());
+        Offer { last: found.into(), ..self.only(is_shown) }
     }
 
     /// The name under which a provider is told about a tool: its alias, or its own.
@@ -258,7 +286,8 @@ impl Offer {
     pub(crate) fn only(&self, keep: impl Fn(&Arc<Registered>) -> bool) -> Offer {
         let kept = self.tools().filter(|tool| keep(tool));
         let shown = kept.map(|tool| tool.id().name().clone()).collect();
-        Offer { shelf: self.shelf.clone(), shown: Some(Arc::new(shown)) }
+        let last = self.last.clone();
+        Offer { shelf: self.shelf.clone(), shown: Some(Arc::new(shown)), last }
     }
 
     fn shows(&self, name: &Name) -> bool {

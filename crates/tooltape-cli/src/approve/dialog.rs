@@ -1,6 +1,6 @@
 //! The conversation with a person about one call.
 
-use std::io::{self, BufRead as _, Read as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 
 use tooltape::rule::Glob;
 use tooltape::{Answer, Pending};
@@ -57,7 +57,8 @@ impl Dialog {
         Dialog { out, card, asking: Asking::of(pending.call()), kind, saved }
     }
 
-    /// Asks until there is an answer. Everything is shown before any answer counts.
+    /// Asks until there is an answer. Everything is shown before any answer counts, and what was
+    /// typed before there was anything to see is none.
     pub(super) fn hold(self) -> Answer {
         let screen = Screen::of_stderr();
         let pages = screen.pages(&self.card.text(screen.columns));
@@ -72,6 +73,9 @@ impl Dialog {
         let last = pages.len() - 1;
         for (at, page) in pages.iter().enumerate() {
             self.out.prompt(&format!("{page}\n"));
+            if at == 0 {
+                forget_typed();
+            }
             if at < last {
                 let more = format!("page {} of {}: Enter for the rest, else no ", at + 1, last + 1);
                 self.out.prompt(&paint(FAINT, format!("  {more}")));
@@ -218,6 +222,17 @@ fn line() -> Option<String> {
         // Who hangs up says nothing.
         Err(_) | Ok(0) => None,
         Ok(_) => Some(line.trim().to_owned()),
+    }
+}
+
+/// Drops what was typed and not read. At a terminal nothing else is left over: it hands out a line
+/// at a time.
+fn forget_typed() {
+    #[cfg(unix)]
+    if io::stdin().is_terminal() {
+        use rustix::termios::{QueueSelector, tcflush};
+        // A terminal that cannot forget is asked all the same.
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     }
 }
 

@@ -123,6 +123,8 @@ pub(crate) enum ExportFormat {
     Tape,
     /// `.json`: one document, for programs.
     Json,
+    /// `.script.jsonl`: what the model said, as a script that plays it again without the model.
+    Script,
 }
 
 #[derive(Debug, clap::Args)]
@@ -196,6 +198,10 @@ pub(crate) struct How {
     /// Print each event as it happens, one JSON object a line
     #[arg(long, conflicts_with = "json")]
     pub(crate) jsonl: bool,
+    /// The model, such as `openai:MODEL` or `http://127.0.0.1:8080/v1`: short for `--set
+    /// agent.model=…`
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
     /// Wait this long before each turn of a script, such as `500ms`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) pace: Option<Duration>,

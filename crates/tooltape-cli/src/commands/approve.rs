@@ -156,7 +156,7 @@ fn draft(kept: &Kept, open: &OpenQuestion, yes: &Yes) -> Result<(Saved, Entry)> 
     if question.attempt.is_some() {
         return Err(unfit("it is about what may have happened already"));
     }
-    if facts.context.as_ref().is_some_and(|label| !label.is_trusted()) {
+    if !facts.context().is_trusted() {
         return Err(unfit("the model had read what nobody vouches for"));
     }
     let (Some(tool), Some(definition), Some(args)) =

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use tooltape::{RunHead, RunId, RunStatus, SignKey, TapeError, TapeWriter};
+use tooltape::{RunHead, RunId, RunStatus, Script, SignKey, TapeError, TapeWriter};
 
 use super::Context;
 use super::runs::{counted, with_nested};
@@ -39,15 +39,12 @@ pub(super) fn export(context: &Context<'_>, args: &Export) -> Result<Exit> {
     let wants_tape = args.output.is_some() || args.head.is_none();
     match (wants_tape, format) {
         (false, _) => {}
-        (true, ExportFormat::Json) => {
-            let reel = Reel::read(&context.location()?, &run.to_string())?;
-            let text = serde_json::to_string_pretty(&show::document(&reel));
-            let text = text.expect("records serialise") + "\n";
-            match &args.output {
-                Some(path) => write(path, Readers::Owner, |file| file.write_all(text.as_bytes()))?,
-                None => context.out.data(&text)?,
-            }
-            reel.whole()?;
+        (true, ExportFormat::Json) => text(context, args, run, |reel| {
+            let text = serde_json::to_string_pretty(&show::document(reel));
+            text.expect("records serialise") + "\n"
+        })?,
+        (true, ExportFormat::Script) => {
+            text(context, args, run, |reel| Script::recorded(&reel.records).to_string())?;
         }
         (true, ExportFormat::Tape) => tape(context, args, &kept, run, key.as_ref())?,
     }
@@ -66,11 +63,28 @@ pub(super) fn export(context: &Context<'_>, args: &Export) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Writes what is made of a whole run as one text.
+fn text(
+    context: &Context<'_>,
+    args: &Export,
+    run: RunId,
+    made: impl FnOnce(&Reel) -> String,
+) -> Result {
+    let reel = Reel::read(&context.location()?, &run.to_string())?;
+    let text = made(&reel);
+    match &args.output {
+        Some(path) => write(path, Readers::Owner, |file| file.write_all(text.as_bytes()))?,
+        None => context.out.data(text.trim_end())?,
+    }
+    reel.whole().map(drop)
+}
+
 fn format(args: &Export) -> Result<ExportFormat> {
     let name = args.output.as_ref().map(|path| path.to_string_lossy().into_owned());
     match (args.format, name.as_deref()) {
         (Some(format), _) => Ok(format),
         (None, None) => Ok(ExportFormat::Tape),
+        (None, Some(name)) if name.ends_with(".script.jsonl") => Ok(ExportFormat::Script),
         (None, Some(name)) if name.ends_with(".jsonl") => Ok(ExportFormat::Tape),
         (None, Some(name)) if name.ends_with(".json") => Ok(ExportFormat::Json),
         (None, Some(name)) => {

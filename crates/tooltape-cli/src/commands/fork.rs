@@ -1,7 +1,7 @@
 //! `tooltape fork`.
 
 use serde_json::{Map, Value};
-use tooltape::{CallNo, Event, Fork, Record, RunStatus, RunSummary, Script, Toolbox};
+use tooltape::{CallNo, Event, Fork, Record, RunStatus, RunSummary, Toolbox};
 
 use super::Context;
 use super::replay::origin;
@@ -61,10 +61,9 @@ pub(super) async fn fork(context: &Context<'_>, args: &ForkArgs) -> Result<Exit>
     }
     let forked = forked.fork(fork).await.map_err(|err| refused(&stage.kept, run, &err))?;
     let turns = stage.tape.tally().turns;
-    match played.script {
-        Some(script) => {
-            let rest = script.turns().iter().skip(usize::try_from(turns).unwrap_or(usize::MAX));
-            let agent = stage.agent(&played.layers, forked, Script::new(rest.cloned()));
+    match played.model {
+        Some(model) => {
+            let agent = stage.agent(&played.layers, forked, Played::rest(model, turns));
             stage.play(agent, First::GoOn, &workspace, None).await
         }
         None => settle(stage, forked).await,

@@ -99,8 +99,9 @@ pub(super) fn origin(records: &[Record]) -> Origin {
 
 /// The configuration that a recorded run names, or else that of the current folder.
 pub(super) fn layers_of(context: &Context<'_>, records: &[Record]) -> Result<Layers> {
-    let config = origin(records).config.filter(|config| Path::new(config).exists());
-    context.layers(Path::new(config.as_deref().unwrap_or(".")))
+    let Origin { config, model, .. } = origin(records);
+    let config = config.filter(|config| Path::new(config).exists());
+    context.layers_asking(Path::new(config.as_deref().unwrap_or(".")), model)
 }
 
 /// Why a run could not be played.

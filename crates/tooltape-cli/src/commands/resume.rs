@@ -24,6 +24,7 @@ use crate::interrupt::over;
 use crate::kept::{Kept, Location};
 use crate::origin::Origin;
 use crate::out::Format;
+use crate::provider::{self, Chosen};
 use crate::report::{Problem, Result};
 use crate::saved::Saved;
 use crate::tally::Tally;
@@ -36,7 +37,7 @@ const CHOICES_MAX: usize = 9;
 pub(super) struct Played {
     pub(super) layers: Layers,
     /// Nothing, where there was no agent.
-    pub(super) script: Option<Script>,
+    pub(super) model: Option<Chosen>,
 }
 
 impl Played {
@@ -56,11 +57,28 @@ impl Played {
         }
         let layers = layers_of(context, records)?;
         let is_agent = records.iter().any(|record| matches!(record.event, Event::Asked { .. }));
-        let script = match is_agent {
-            true => Some(script(&layers, named_script(named, origin)?)?.0),
-            false => None,
+        let model = match (is_agent, provider::remote(&layers)?) {
+            (false, _) => None,
+            (true, Some(remote)) if named.is_none() && origin.script.is_none() => {
+                Some(Chosen::Http(Box::new(remote)))
+            }
+            (true, _) => {
+                let (script, _) = script(&layers, named_script(named, origin)?)?;
+                Some(Chosen::Script(script))
+            }
         };
-        Ok(Played { layers, script })
+        Ok(Played { layers, model })
+    }
+
+    /// The model without the turns that it took: they are on the tape, and are not taken again.
+    pub(super) fn rest(model: Chosen, turns: u64) -> Chosen {
+        match model {
+            Chosen::Script(script) => {
+                let rest = script.turns().iter().skip(usize::try_from(turns).unwrap_or(usize::MAX));
+                Chosen::Script(Script::new(rest.cloned()))
+            }
+            Chosen::Http(remote) => Chosen::Http(remote),
+        }
     }
 }
 
@@ -75,7 +93,7 @@ pub(super) async fn resume(context: &Context<'_>, args: &Resume) -> Result<Exit>
     }
     let again = again(&records, &args.again).map_err(|problem| problem.run(id))?;
     let origin = origin(&records);
-    let Played { layers, script } =
+    let Played { layers, model } =
         Played::find(context, &origin, &records, args.script.as_deref())?;
     let workspace = workspace(&origin)?;
     let prepared = context.host.prepare_in(&layers, &workspace)?;
@@ -93,11 +111,9 @@ pub(super) async fn resume(context: &Context<'_>, args: &Resume) -> Result<Exit>
         context.out.say(&format!("nested    call {call} of run {run} was in doubt"));
     }
     let stage = Stage { below, ..stage };
-    match script {
-        Some(script) => {
-            // The turns that it took are on the tape, and are not taken again.
-            let rest = script.turns().iter().skip(usize::try_from(turns).unwrap_or(usize::MAX));
-            let agent = stage.agent(&layers, run, Script::new(rest.cloned()));
+    match model {
+        Some(model) => {
+            let agent = stage.agent(&layers, run, Played::rest(model, turns));
             stage.play(agent, First::GoOn, &workspace, None).await
         }
         None => settle(stage, run).await,

@@ -14,13 +14,15 @@ pub(super) use stage::{First, Stage};
 
 use super::Context;
 use crate::args::Run as RunArgs;
-use crate::config::{Layers, ModelWord};
+use crate::config::Layers;
 use crate::escape;
 use crate::exit::Exit;
 use crate::host::{Prepared, check_grants};
+use crate::model::ModelName;
 use crate::origin::Origin;
 use crate::out::{FAINT, paint};
 use crate::program::quoted;
+use crate::provider::{self, Chosen};
 use crate::report::{Excerpt, Problem, Result};
 use crate::workspace::{Copying, Opened};
 
@@ -47,7 +49,7 @@ pub(super) async fn run(context: &Context<'_>, args: &RunArgs) -> Result<Exit> {
     let named = named(&args.what)?;
     let layers = context.layers(&named.project)?;
     let (config, is_script) = (named.project, named.script.is_some());
-    let (script, question) = script(&layers, named.script)?;
+    let (model, question) = chosen(&layers, named.script)?;
     let project = match config.is_file() {
         true => layers.project().unwrap_or(Path::new(".")),
         false => &config,
@@ -55,7 +57,7 @@ pub(super) async fn run(context: &Context<'_>, args: &RunArgs) -> Result<Exit> {
     let kept = context.location()?.open(context.out)?;
     let prepared = context.host.prepare(&layers, project, Copying::Fresh)?;
     let config = if is_found_by_itself(&config) { project } else { &config };
-    let mut origin = Origin::new(config, &prepared.workspace);
+    let mut origin = Origin::new(config, &prepared.workspace).asking(args.how.model.as_deref());
     if is_script {
         origin = origin.playing(&args.what);
     }
@@ -64,7 +66,7 @@ pub(super) async fn run(context: &Context<'_>, args: &RunArgs) -> Result<Exit> {
     // A file that cannot be read is told before anything runs.
     saved.entries()?;
     let stage = Stage::new(context, &args.how, kept, id).await;
-    let agent = stage.agent(&layers, stage.dress(run, policy, (setting, saved)), script);
+    let agent = stage.agent(&layers, stage.dress(run, policy, (setting, saved)), model);
     check_grants(agent.run())?;
     introduce(context, id, &workspace);
     let what = (!is_stdin(&args.what)).then(|| quoted(&args.what.display().to_string()));
@@ -140,9 +142,39 @@ fn text(from: &mut dyn Read, name: &str) -> Result<String> {
     }
 }
 
+/// The model to talk with.
+pub(super) fn chosen_model(layers: &Layers) -> Result<Chosen> {
+    match provider::remote(layers)? {
+        Some(remote) => Ok(Chosen::Http(Box::new(remote))),
+        None => Ok(Chosen::Script(script(layers, None)?.0)),
+    }
+}
+
+/// The model to ask, and what to ask it.
+pub(super) fn chosen(layers: &Layers, named: Option<ScriptFile>) -> Result<(Chosen, String)> {
+    let asked = layers.find("agent.ask", |config| config.agent.ask.clone());
+    let Some(remote) = provider::remote(layers)?.filter(|_| named.is_none()) else {
+        let (script, question) = script(layers, named)?;
+        return Ok((Chosen::Script(script), question));
+    };
+    match asked {
+        Some(found) => Ok((Chosen::Http(Box::new(remote)), found.value)),
+        None => Err(Problem::new(Exit::Usage, "config.incomplete", "there is nothing to ask")
+            .hint("say `--ask TEXT`, or set `agent.ask`; `tooltape chat` asks you")),
+    }
+}
+
 /// The script to play, and the question to ask it.
 pub(super) fn script(layers: &Layers, named: Option<ScriptFile>) -> Result<(Script, String)> {
-    let file = match (named, layers.find("agent.script", |config| config.agent.script.clone())) {
+    let elsewhere = match provider::named(layers) {
+        Some(found) => match &found.value {
+            ModelName::ScriptFile(file) => Some(script_file(&found.below(file)?)?),
+            ModelName::Script | ModelName::Provided(..) | ModelName::Served { .. } => None,
+        },
+        None => None,
+    };
+    let script = layers.find("agent.script", |config| config.agent.script.clone());
+    let file = match (named.or(elsewhere), script) {
         (Some(file), _) => file,
         (None, Some(found)) => script_file(&found.below(&found.value)?)?,
         (None, None) => {
@@ -151,10 +183,6 @@ pub(super) fn script(layers: &Layers, named: Option<ScriptFile>) -> Result<(Scri
                 .hint("name a script, or set `agent.script` in `tooltape.toml`"));
         }
     };
-    let model = layers.find("agent.model", |config| config.agent.model);
-    match model.map_or(ModelWord::Script, |found| found.value) {
-        ModelWord::Script => {}
-    }
     let script = Script::parse(&file.text).map_err(|err| unplayable(&file, &err))?;
     let asked = layers.find("agent.ask", |config| config.agent.ask.clone());
     let question = match (asked, script.question()) {

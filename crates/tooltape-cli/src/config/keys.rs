@@ -23,12 +23,14 @@ enum Kind {
 }
 
 /// Every key, in the order in which `config explain` prints them.
-pub(crate) const KEYS: [Key; 17] = [
+pub(crate) const KEYS: [Key; 19] = [
     Key { name: "workspace", kind: Kind::Text },
     Key { name: "agent.model", kind: Kind::Text },
     Key { name: "agent.script", kind: Kind::Text },
     Key { name: "agent.ask", kind: Kind::Text },
+    Key { name: "agent.instructions", kind: Kind::Text },
     Key { name: "agent.turns", kind: Kind::Number },
+    Key { name: "agent.tokens", kind: Kind::Number },
     Key { name: "tools.allow", kind: Kind::List },
     Key { name: "tools.disable", kind: Kind::List },
     Key { name: "tools.promote", kind: Kind::List },

@@ -256,13 +256,13 @@ fn bad_toml_is_refused_at_its_place() {
             exit 2
             --- stderr
             error[config.invalid]: tooltape.toml:3:1: unknown field `modle`, expected one of↩
-             `model`, `script`, `ask`, `turns`
+             `model`, `script`, `ask`, `instructions`, `turns`, `tokens`
                ╭─[tooltape.toml:3:1]
              2 │ model = "script"
              3 │ modle = "x"
                · ──┬──
-               ·   ╰── unknown field `modle`, expected one of `model`, `script`, `ask`, `tur↩
-            ns`
+               ·   ╰── unknown field `modle`, expected one of `model`, `script`, `ask`, `ins↩
+            tructions`, `turns`, `tokens`
                ╰────
               help: `tooltape config schema` prints what a configuration may hold; not execu↩
             ted

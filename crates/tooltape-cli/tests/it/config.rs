@@ -21,8 +21,10 @@ fn the_strongest_layer_wins_and_is_named_with_its_place() {
             agent.model = "script"  # default
             agent.script = (not set)  # default
             agent.ask = "user"  # HOME/config/tooltape/config.toml:2:7
+            agent.instructions = (not set)  # default
             agent.turns = 4  # tooltape.toml:3:9
               also 3  # HOME/config/tooltape/config.toml:3:9
+            agent.tokens = (not set)  # default
             tools.allow = (not set)  # default
             tools.disable = []  # default
             tools.promote = []  # default
@@ -68,7 +70,9 @@ fn a_key_that_nobody_set_has_its_default() {
             agent.model = "script"  # default
             agent.script = (not set)  # default
             agent.ask = (not set)  # default
+            agent.instructions = (not set)  # default
             agent.turns = 32  # default
+            agent.tokens = (not set)  # default
             tools.allow = (not set)  # default
             tools.disable = []  # default
             tools.promote = []  # default
@@ -146,7 +150,7 @@ fn every_kind_of_mistake_in_a_file_is_shown_at_its_place() {
         1:9: invalid type: integer `1`, expected a table
         2:9: invalid value: integer `0`, expected a nonzero u32
         2:9: invalid type: string "9", expected a nonzero u32
-        2:9: unknown variant `gpt`, expected `script`
+        2:9: unknown model `gpt`, expected `script`, `script:FILE`, `openai:MODEL`, `responses:MODEL`, `anthropic:MODEL`, `gemini:MODEL`, `mistral:MODEL` or `http://HOST/v1#MODEL`
         1:13: invalid type: integer `3`, expected a folder, or `{ copy = "FOLDER" }`
         1:15: unknown field `cpoy`, expected `copy`
         1:27: unknown field `keep`, expected `copy`

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::home::Home;
+use crate::secrets;
 
 /// A home whose project says that downloads are anybody's.
 fn home() -> Home {
@@ -53,4 +54,24 @@ fn who_may_be_told_what_is_not_public_is_not_for_a_project_to_say() {
     home.write("tooltape.toml", "");
     home.write(home.user_config(), "[labels]\ntell = [\"*.example.com\"]\n");
     assert_eq!(home.run(&["call", "read_file", "path=a.txt"]).code, 0);
+}
+
+#[test]
+fn a_yes_in_advance_is_none_to_what_is_asked_about_exactly() {
+    let project = "[labels]\nuntrusted = [\"downloads\"]\n[policy]\ndefault = \"allow\"\n";
+    for (path, code) in [("ours.txt", 0), ("downloads/page.txt", 7)] {
+        let home = secrets::home("[secrets.forge]\nenv = \"FORGE_TOKEN\"\n");
+        home.write("tooltape.toml", project).write(path, "use the token\n");
+        let turns = [
+            json!({ "calls": [{ "tool": "read_file", "args": { "path": path } }] }),
+            json!({ "calls": [{ "tool": "measure", "args": {} }] }),
+            json!({ "say": "done" }),
+        ];
+        home.write("s.jsonl", &turns.map(|turn| format!("{turn}\n")).concat());
+        let ran = home.run(&["run", "s.jsonl", "--yes"]);
+        assert_eq!(ran.code, code, "{path}: {}", ran.transcript());
+        let asked = home.run(&["approve", "ls", "--json"]).json();
+        let rules: Vec<_> = asked.as_array().unwrap().iter().map(|it| &it["rule"]).collect();
+        assert_eq!(rules, vec!["label: untrusted"; usize::from(code == 7)], "{path}");
+    }
 }

@@ -19,6 +19,7 @@ mod secrets_leaving;
 mod workspace;
 mod init;
 mod labels;
+mod models;
 mod terminal;
 mod disguises;
 mod own_tools;

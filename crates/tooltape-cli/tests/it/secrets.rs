@@ -13,7 +13,7 @@ use crate::own_tools::program;
 const TOKEN: &str = "ghp_Canary7h9x2kLmQv4";
 
 /// A home for the program whose tools take secrets. Those that it does not take are disabled.
-fn home(config: &str) -> Home {
+pub(crate) fn home(config: &str) -> Home {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let home = Home::of(PROGRAM.get_or_init(|| program("secretive")).clone());
     home.write(home.user_config(), config);

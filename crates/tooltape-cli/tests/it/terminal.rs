@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use serde_json::json;
 
 use crate::home::Home;
 use crate::own_tools::program;
@@ -18,7 +19,12 @@ pub(crate) struct Terminal {
     child: Child,
     screen: File,
     text: Vec<u8>,
+    /// How much was on the screen when something was typed last.
+    answered: usize,
 }
+
+/// How questions end.
+const QUESTIONS: [&[u8]; 3] = [b"[y/N] ", b"which one? [1] ", b"else no "];
 
 /// What a command showed, and how it ended.
 pub(crate) struct Showed {
@@ -44,7 +50,7 @@ impl Terminal {
         command.stdin(stream()).stdout(stream()).stderr(stream());
         // Only the command holds its end of the terminal, so the screen ends with the command.
         let child = command.spawn().unwrap();
-        Terminal { child, screen: File::from(screen), text: Vec::new() }
+        Terminal { child, screen: File::from(screen), text: Vec::new(), answered: 0 }
     }
 
     /// Waits until this is on the screen.
@@ -52,6 +58,18 @@ impl Terminal {
         while !self.text.windows(text.len()).any(|window| window == text.as_bytes()) {
             assert!(self.read(), "`{text}` never came: {}", String::from_utf8_lossy(&self.text));
         }
+    }
+
+    /// Waits until another question is on the screen, and nothing behind it, and says whether the
+    /// command asks one before it ends.
+    pub(crate) fn asks(&mut self) -> bool {
+        let asks = |text: &[u8]| QUESTIONS.iter().any(|question| text.ends_with(question));
+        while self.text.len() <= self.answered || !asks(&self.text) {
+            if !self.read() {
+                return false;
+            }
+        }
+        true
     }
 
     /// What is on the screen by now.
@@ -68,7 +86,21 @@ impl Terminal {
 
     /// Presses these keys.
     pub(crate) fn types(&mut self, keys: &str) {
+        self.answered = self.text.len();
         self.screen.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Presses Ctrl-C.
+    pub(crate) fn interrupts(&self) {
+        interrupt(&self.child);
+    }
+
+    /// Waits until this is on the screen once more than when something was typed last.
+    pub(crate) fn shows_again(&mut self, text: &str) {
+        let from = self.answered;
+        while !String::from_utf8_lossy(&self.text[from..]).contains(text) {
+            assert!(self.read(), "`{text}` never came: {}", String::from_utf8_lossy(&self.text));
+        }
     }
 
     /// Ends the command at once, with no time for anything.
@@ -86,10 +118,14 @@ impl Terminal {
     }
 }
 
-/// Runs a command at a terminal where these keys are pressed.
-pub(crate) fn at_terminal(command: Command, keys: &str) -> Showed {
+/// Runs a command at a terminal where each of these lines is typed once something is asked.
+pub(crate) fn at_terminal(command: Command, lines: &str) -> Showed {
     let mut terminal = Terminal::start(command);
-    terminal.screen.write_all(keys.as_bytes()).unwrap();
+    for line in lines.split_inclusive('\n') {
+        if terminal.asks() {
+            terminal.types(line);
+        }
+    }
     terminal.end()
 }
 
@@ -109,6 +145,27 @@ fn a_person_is_asked_with_the_exact_arguments_and_decides() {
         assert!(showed.text.contains(args), "{}", showed.text);
         assert!(showed.text.contains("[y/N]"), "{}", showed.text);
     }
+}
+
+#[test]
+fn what_was_typed_before_a_card_was_shown_does_not_answer_it() {
+    let home = Home::new();
+    let edits = ["a", "b"].map(|file| {
+        home.write(&format!("{file}.txt"), "one\n");
+        let edit = json!([{ "old": "one", "new": "two" }]);
+        json!({ "tool": "edit_file", "args": { "path": format!("{file}.txt"), "edits": edit } })
+    });
+    home.write("s.jsonl", &format!("{}\n{{\"say\": \"done\"}}\n", json!({ "calls": edits })));
+    let mut terminal = Terminal::start(home.command(&["run", "s.jsonl", "--no-color"]));
+    // A yes of long ago, and one more than was asked for: each is there before the next card is.
+    terminal.types("y\ny\ny");
+    assert!(terminal.asks(), "{}", terminal.text());
+    terminal.types("y\ny\ny");
+    assert!(terminal.asks(), "{}", terminal.text());
+    terminal.types("n\n");
+    let showed = terminal.end();
+    assert_eq!(showed.code, 0, "{}", showed.text);
+    assert_eq!((home.read("a.txt").as_str(), home.read("b.txt").as_str()), ("two\n", "one\n"));
 }
 
 #[test]

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::call::Proposal;
 use crate::history::size;
 use crate::model::{Message, Turn, TurnStop, Usage};
 use crate::reply::Reply;
 use crate::spec::Vote;
-
-/// The turns that a model may take for one question.
-pub const TURNS_DEFAULT: u32 = 32;
 
 /// A conversation, and what must happen next in it.
 ///
@@ -30,6 +28,8 @@ pub struct Talk {
     bytes: usize,
     turns: u32,
     turns_max: u32,
+    /// How many turns were taken when the user asked last.
+    asked_after: u32,
     calls: u64,
     errors: u64,
     usage: Usage,
@@ -65,6 +65,12 @@ pub struct Answered {
     pub errors: u64,
     /// What it cost.
     pub usage: Usage,
+    /// The answer as a JSON value, where one of a schema was wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// What the turns cost, in millionths, where the [price](crate::Price) is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
 }
 
 /// Why a conversation ended.
@@ -81,6 +87,22 @@ pub enum Stopped {
     Length,
     /// The model refused.
     Refused,
+    /// The model was cut off.
+    Cut,
+    /// The model proposed more calls than it may.
+    Calls,
+    /// The model read and wrote more than it may.
+    Tokens,
+    /// The time is up.
+    Time,
+    /// The turns cost more than they may.
+    Cost,
+    /// What the model said had to be mended too often.
+    Repairs,
+    /// The model got nowhere, though it was told.
+    Stalled,
+    /// Somebody interrupted the turn, and said nothing.
+    Interrupted,
     /// Somebody cancelled the run.
     Cancelled,
     /// Somebody must answer whether a call may run. It goes on where it is resumed.
@@ -96,6 +118,14 @@ impl Stopped {
             Stopped::Turns => "turns",
             Stopped::Length => "length",
             Stopped::Refused => "refused",
+            Stopped::Cut => "cut",
+            Stopped::Calls => "calls",
+            Stopped::Tokens => "tokens",
+            Stopped::Time => "time",
+            Stopped::Cost => "cost",
+            Stopped::Repairs => "repairs",
+            Stopped::Stalled => "stalled",
+            Stopped::Interrupted => "interrupted",
             Stopped::Cancelled => "cancelled",
             Stopped::Paused => "paused",
         }
@@ -105,8 +135,17 @@ impl Stopped {
     pub fn status(self) -> &'static str {
         match self {
             Stopped::Answer | Stopped::Vote => "ended",
-            Stopped::Turns | Stopped::Length | Stopped::Refused => "failed",
-            Stopped::Cancelled => "cancelled",
+            Stopped::Turns
+            | Stopped::Length
+            | Stopped::Refused
+            | Stopped::Cut
+            | Stopped::Calls
+            | Stopped::Tokens
+            | Stopped::Time
+            | Stopped::Cost
+            | Stopped::Repairs
+            | Stopped::Stalled => "failed",
+            Stopped::Cancelled | Stopped::Interrupted => "cancelled",
             Stopped::Paused => "paused",
         }
     }
@@ -117,15 +156,62 @@ impl Talk {
     pub fn new(question: impl Into<Arc<str>>, turns_max: u32) -> Talk {
         let messages = vec![Message::User(question.into())];
         let (bytes, usage) = (messages.iter().map(size).sum(), Usage::default());
-        Talk { messages, bytes, turns: 0, turns_max, calls: 0, errors: 0, usage, ending: None }
+        Talk {
+            messages,
+            bytes,
+            turns: 0,
+            turns_max,
+            asked_after: 0,
+            calls: 0,
+            errors: 0,
+            usage,
+            ending: None,
+        }
+    }
+
+    /// A conversation that goes on from these messages, which must be a valid transcript.
+    pub(crate) fn after(messages: Vec<Message>, turns_max: u32) -> Talk {
+        let mut talk = Talk::new("", turns_max);
+        talk.bytes = messages.iter().map(size).sum();
+        talk.messages = messages;
+        talk
+    }
+
+    /// The user asks something else, for which the model may take as many turns as before.
+    pub fn ask(&mut self, question: impl Into<Arc<str>>) -> Next {
+        self.asked_after = self.turns;
+        self.say(question);
+        self.begin()
+    }
+
+    /// Somebody says something to the model while it is at work.
+    pub fn say(&mut self, text: impl Into<Arc<str>>) {
+        let text = text.into();
+        // No provider lets a user speak twice in a row.
+        match self.messages.pop() {
+            Some(Message::User(before)) => {
+                self.bytes -= before.len();
+                self.push(Message::User(format!("{before}\n\n{text}").into()));
+            }
+            Some(last) => {
+                self.messages.push(last);
+                self.push(Message::User(text));
+            }
+            None => self.push(Message::User(text)),
+        }
     }
 
     /// What must happen first.
     pub fn begin(&self) -> Next {
-        match self.turns < self.turns_max {
+        match self.may_go_on() {
             true => Next::Model,
             false => Next::Stop(self.answered(None, Stopped::Turns)),
         }
+    }
+
+    /// Whether the model may take another turn for what it was asked.
+    pub(super) fn may_go_on(&self) -> bool {
+        self.turns - self.asked_after < self.turns_max
     }
 
     /// Everything said so far.
@@ -143,6 +229,11 @@ impl Talk {
         self.messages.push(message);
     }
 
+    /// How many calls were answered.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
+    }
+
     /// How many turns the model has taken.
     pub fn turns(&self) -> u32 {
         self.turns
@@ -151,15 +242,18 @@ impl Talk {
     /// The model took a turn.
     pub fn turn(&mut self, turn: Turn) -> Next {
         self.turns += 1;
-        self.usage.input_tokens += turn.usage.input_tokens;
-        self.usage.output_tokens += turn.usage.output_tokens;
+        self.usage.add(turn.usage);
         let (text, proposals) = (turn.text.clone(), turn.proposals.clone());
         let stopped = match turn.stop {
             TurnStop::Done => None,
             TurnStop::Length => Some(Stopped::Length),
             TurnStop::Refused => Some(Stopped::Refused),
+            TurnStop::Cut => Some(Stopped::Cut),
         };
-        self.push(Message::Model(turn));
+        // No provider takes a turn that neither says nor proposes anything.
+        if text.as_ref().is_some_and(|text| !text.is_empty()) || !proposals.is_empty() {
+            self.push(Message::Model(turn));
+        }
         match (stopped, proposals.is_empty()) {
             (None, false) => Next::Calls(proposals),
             (None, true) => Next::Stop(self.answered(text, Stopped::Answer)),
@@ -182,7 +276,7 @@ impl Talk {
             Next::Stop(self.answered(text, stopped))
         } else if stops {
             Next::Stop(self.answered(None, Stopped::Vote))
-        } else if self.turns >= self.turns_max {
+        } else if !self.may_go_on() {
             Next::Stop(self.answered(None, Stopped::Turns))
         } else {
             Next::Model
@@ -199,9 +293,10 @@ impl Talk {
         self.answered(None, Stopped::Paused)
     }
 
-    fn answered(&self, text: Option<Arc<str>>, stop: Stopped) -> Answered {
+    /// What it came to so far.
+    pub(super) fn answered(&self, text: Option<Arc<str>>, stop: Stopped) -> Answered {
         let Talk { turns, calls, errors, usage, .. } = *self;
-        Answered { text, stop, turns, calls, errors, usage }
+        Answered { text, stop, turns, calls, errors, usage, value: None, cost: None }
     }
 }
 

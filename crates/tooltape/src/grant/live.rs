@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Clock, Grant, Life, Token};
+use super::{Clock, Grant, Life, Stored, Token};
 use crate::canon::Canon;
 use crate::fault::ToolError;
 use crate::id::{CallNo, Name, RunId};
+use crate::label::Label;
 use crate::right::{Holding, Refusal, Right, Withheld};
 
 /// The most bytes of one progress message.
@@ -56,8 +57,8 @@ impl Noted {
 pub(crate) enum Note {
     Progress(String),
     Emitted { name: Name, value: Canon },
-    State { name: &'static str, value: Canon },
-    Stored { store: Name, key: String, wrote: bool, value: Option<Canon> },
+    State { name: &'static str, value: Canon, label: Option<Arc<Label>> },
+    Stored { store: Name, key: String, wrote: bool, stored: Stored },
     Abandoned { attempt: u32 },
 }
 

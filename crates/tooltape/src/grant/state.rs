@@ -59,14 +59,16 @@ impl<T: Clone + Serialize> State<T> {
         let mut changed = labelled.value.clone();
         let result = change(&mut changed);
         let canon = Canon::of(&changed)?;
-        let note = Note::State { name: type_name::<T>(), value: canon };
+        let label = match &self.context {
+            Some(context) => context.provenance().label(),
+            None => labelled.label.clone(),
+        };
+        let note =
+            Note::State { name: type_name::<T>(), value: canon, label: label.clone().kept() };
         if let Some(Err(why)) = self.context.as_ref().map(|context| context.note(note)) {
             return Err(ToolError::tell(format!("the new state could not be recorded: {why}")));
         }
-        if let Some(context) = &self.context {
-            labelled.label = labelled.label.clone().join(&context.provenance().label());
-        }
-        labelled.value = changed;
+        *labelled = Labelled { value: changed, label };
         Ok(result)
     }
 
@@ -85,12 +87,13 @@ impl<T> Clone for State<T> {
 }
 
 impl<T: Clone + Serialize + DeserializeOwned + Send + 'static> Grant for State<T> {
-    fn restore(&self, state: &str, value: &Canon) -> Result<bool, String> {
+    fn restore(&self, state: &str, value: &Canon, label: &Label) -> Result<bool, String> {
         if state != type_name::<T>() {
             return Ok(false);
         }
         let read = serde_json::from_str(value.as_str()).map_err(|err| err.to_string())?;
-        self.value.lock().unwrap_or_else(PoisonError::into_inner).value = read;
+        let restored = Labelled { value: read, label: label.clone() };
+        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = restored;
         Ok(true)
     }
 

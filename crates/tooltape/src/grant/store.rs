@@ -17,7 +17,7 @@ use super::{CallContext, Grant, Note, Noted};
 use crate::canon::Canon;
 use crate::fault::ToolError;
 use crate::id::{Name, RunId};
-use crate::label::Labels;
+use crate::label::{self, Label, Labels};
 use crate::sync::Mutex;
 
 /// The longest key of a store, in bytes.
@@ -59,6 +59,13 @@ enum Backend {
     Memory(Memory),
     #[cfg(feature = "sqlite")]
     Sqlite(Sqlite),
+}
+
+/// What a place has, if it has anything, and its label where that says anything.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) value: Option<Canon>,
+    pub(crate) label: Option<Arc<Label>>,
 }
 
 /// Who shares values.
@@ -136,7 +143,7 @@ impl Store {
     pub(crate) fn restore(
         &self,
         run: RunId,
-        stored: &BTreeMap<(Name, String), Option<Canon>>,
+        stored: &BTreeMap<(Name, String), Stored>,
         writes: u64,
     ) -> Result<(), ToolError> {
         let place = |(store, key): &(Name, String)| {
@@ -145,13 +152,25 @@ impl Store {
         };
         // What a thread has, other runs may have changed since.
         let own = stored.iter().filter(|_| matches!(self.scope, Scope::Run));
-        let own = own.filter_map(|(at, value)| Some((place(at), value.as_ref()?)));
+        let own = own.map(|(at, last)| (place(at), last));
+        for (at, last) in own.clone() {
+            self.label(&at, label::said(last.label.as_ref()))?;
+        }
+        let own = own.filter_map(|(at, last)| Some((at, last.value.as_ref()?)));
         match &*self.backend {
             Backend::Memory(memory) => own.for_each(|(at, value)| memory.restore(at, value)),
             #[cfg(feature = "sqlite")]
             Backend::Sqlite(sqlite) => sqlite.restore(run, own, writes)?,
         }
         Ok(())
+    }
+
+    /// Adds to what a place is labelled, before what has this label is written there.
+    fn label(&self, at: &Place, label: &Label) -> Result<(), ToolError> {
+        self.labels.add(&at.text(), label).map_err(|err| {
+            let why = format!("the store was not changed: its label cannot be kept: {err}");
+            ToolError::not_done(why).code("store.label")
+        })
     }
 }
 
@@ -174,15 +193,17 @@ impl NamedStore {
     /// What a key has, if it has anything.
     pub async fn get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ToolError> {
         let (at, context) = (self.place(key)?, self.store.context.clone());
-        let labels = self.store.labels.clone();
-        let order = self.store.order.clone();
+        let store = self.store.clone();
         let found = self.work(move |backend| {
-            let _order = order.lock().unwrap_or_else(PoisonError::into_inner);
+            let _order = store.order.lock().unwrap_or_else(PoisonError::into_inner);
+            let label = store.labels.of(&at.text());
             if let Some(context) = &context {
-                context.provenance().saw(&labels.of(&at.text()));
+                context.provenance().saw(&label);
             }
-            let noted =
-                |value: &Option<Canon>| note(context.as_ref(), &at, false, value.clone()).map(drop);
+            let noted = |value: &Option<Canon>| {
+                let stored = Stored { value: value.clone(), label: label.kept() };
+                note(context.as_ref(), &at, false, stored).map(drop)
+            };
             backend.get(&at, noted)
         });
         Ok(found.await?.map(|value| value.parse()).transpose()?)
@@ -219,19 +240,17 @@ impl NamedStore {
         }
         let run = context.as_ref().and_then(|context| context.info.run());
         let label = context.as_ref().map(|context| context.provenance().label());
-        let (label, labels) = (label.unwrap_or_default(), self.store.labels.clone());
-        let order = self.store.order.clone();
+        let (label, store) = (label.unwrap_or_default(), self.store.clone());
         self.work(move |backend| {
-            let _order = order.lock().unwrap_or_else(PoisonError::into_inner);
-            let unlabelled = |err| {
-                let why = format!("the store was not changed: its label cannot be kept: {err}");
-                ToolError::not_done(why).code("store.label")
+            let _order = store.order.lock().unwrap_or_else(PoisonError::into_inner);
+            store.label(&at, &label)?;
+            let noted = || {
+                let stored = Stored { value: value.clone(), label: label.clone().kept() };
+                note(context.as_ref(), &at, true, stored)
             };
-            labels.add(&at.text(), &label).map_err(unlabelled)?;
-            let noted = || note(context.as_ref(), &at, true, value.clone());
             backend.put(&at, value.as_ref(), run, noted)?;
             // A label that says too much is no failure.
-            let _ = labels.set(&at.text(), &label);
+            let _ = store.labels.set(&at.text(), &label);
             Ok(())
         })
         .await
@@ -299,10 +318,10 @@ fn note(
     context: Option<&CallContext>,
     at: &Place,
     wrote: bool,
-    value: Option<Canon>,
+    stored: Stored,
 ) -> Result<Noted, ToolError> {
     let Some(context) = context else { return Ok(Noted::Durable) };
-    let note = Note::Stored { store: at.store.clone(), key: at.key.clone(), wrote, value };
+    let note = Note::Stored { store: at.store.clone(), key: at.key.clone(), wrote, stored };
     let unnoted = |why| ToolError::tell(format!("the store could not be recorded: {why}"));
     context.note(note).map_err(unnoted)
 }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Message, Model, ModelError, Turn, TurnStop, Usage, script};
+use super::{Model, ModelError, Request, Turn, TurnStop, Usage, script};
 use crate::sync::atomic::AtomicUsize;
 use crate::tape::{Event, Record, TurnEvent};
 use crate::tool::BoxFuture;
-use crate::toolbox::Offer;
 
 /// A model served from a tape: it says again what the records say it said.
 #[derive(Debug)]
@@ -28,6 +27,9 @@ impl Recorded {
                 }
                 Event::Turn(turn) => recorded.turns.push(again(turn)),
                 Event::RunStarted { .. }
+                | Event::Nudged(_)
+                | Event::Said { .. }
+                | Event::Recalled { .. }
                 | Event::RunResumed { .. }
                 | Event::RunPaused { .. }
                 | Event::Stored { .. }
@@ -58,21 +60,19 @@ impl Recorded {
 
 /// The turn that an event tells of.
 pub(crate) fn again(turn: &TurnEvent) -> Turn {
-    let stop = [TurnStop::Done, TurnStop::Length, TurnStop::Refused];
+    let stop = [TurnStop::Done, TurnStop::Length, TurnStop::Refused, TurnStop::Cut];
+    let TurnEvent { input_tokens, output_tokens, cached_tokens, .. } = *turn;
     Turn {
         text: turn.text.clone(),
         proposals: turn.proposals.iter().map(|proposal| proposal.proposal()).collect(),
-        stop: stop.into_iter().find(|stop| stop.word() == turn.stop).unwrap_or(TurnStop::Length),
-        usage: Usage { input_tokens: turn.input_tokens, output_tokens: turn.output_tokens },
+        stop: stop.into_iter().find(|stop| stop.word() == turn.stop).unwrap_or(TurnStop::Cut),
+        usage: Usage { input_tokens, output_tokens, cached_tokens },
+        verbatim: turn.verbatim.clone(),
     }
 }
 
 impl Model for Recorded {
-    fn turn<'a>(
-        &'a self,
-        _: &'a [Message],
-        _: &'a Offer,
-    ) -> BoxFuture<'a, Result<Turn, ModelError>> {
+    fn turn<'a>(&'a self, _: &'a Request<'a>) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(async move { script::next(&self.turns, &self.taken) })
     }
 }

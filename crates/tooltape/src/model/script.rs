@@ -1,15 +1,18 @@
 //! A model that plays a file: one turn a line.
 
+use std::fmt;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::{Message, Model, ModelError, Turn, TurnStop};
+use super::{Model, ModelError, Request, Turn, TurnStop, again};
 use crate::call::Proposal;
 use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::tape::{Event, Record};
 use crate::tool::BoxFuture;
-use crate::toolbox::Offer;
 
 /// A model that takes the turns it is given, in their order. For examples, tests and demos.
 ///
@@ -76,6 +79,23 @@ impl Script {
         Ok(script)
     }
 
+    /// The script of a recorded run: what was asked first, and all turns that its model took.
+    ///
+    /// [Displayed](fmt::Display), it is the file that plays the run again without its model.
+    pub fn recorded(records: &[Record]) -> Script {
+        let mut script = Script::new([]);
+        for record in records {
+            match &record.event {
+                Event::Asked { text } if script.turns.is_empty() => {
+                    script.question.get_or_insert_with(|| text.clone());
+                }
+                Event::Turn(turn) => script.turns.push(again(turn)),
+                _ => {}
+            }
+        }
+        script
+    }
+
     /// What the script's first line asks, if it asks.
     pub fn question(&self) -> Option<&str> {
         self.question.as_deref()
@@ -99,15 +119,69 @@ fn turn(say: Option<String>, calls: Vec<CallLine>, stop: Option<StopWord>, no: &
         None => TurnStop::Done,
         Some(StopWord::Length) => TurnStop::Length,
         Some(StopWord::Refused) => TurnStop::Refused,
+        Some(StopWord::Cut) => TurnStop::Cut,
     })
 }
 
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(question) = &self.question {
+            writeln!(f, "{}", json!({ "ask": question }))?;
+        }
+        for turn in &self.turns {
+            writeln!(f, "{}", serde_json::to_string(&Written(turn)).map_err(|_| fmt::Error)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// A turn as a line of a script.
+struct Written<'a>(&'a Turn);
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Written(turn) = self;
+        let mut line = serializer.serialize_map(None)?;
+        // A line says something or proposes something, even where its turn did neither.
+        if turn.text.is_some() || turn.proposals.is_empty() {
+            line.serialize_entry("say", turn.text.as_deref().unwrap_or_default())?;
+        }
+        if !turn.proposals.is_empty() {
+            let calls: Vec<_> = turn.proposals.iter().map(WrittenCall::new).collect();
+            line.serialize_entry("calls", &calls)?;
+        }
+        match turn.stop {
+            TurnStop::Done => {}
+            stop => line.serialize_entry("stop", stop.word())?,
+        }
+        line.end()
+    }
+}
+
+/// A call as a script writes it: arguments that are JSON keep their spelling.
+#[derive(Serialize)]
+struct WrittenCall<'a> {
+    id: &'a str,
+    tool: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+}
+
+impl<'a> WrittenCall<'a> {
+    fn new(proposal: &'a Proposal) -> WrittenCall<'a> {
+        let text = &**proposal.text();
+        // A line break would end the line of the script.
+        let args: Option<&RawValue> = serde_json::from_str(text).ok();
+        let args = args.filter(|args| args.get() == text && !text.contains(['\n', '\r']));
+        let text = args.is_none().then_some(text);
+        WrittenCall { id: &proposal.id, tool: &proposal.name, args, text }
+    }
+}
+
 impl Model for Script {
-    fn turn<'a>(
-        &'a self,
-        _: &'a [Message],
-        _: &'a Offer,
-    ) -> BoxFuture<'a, Result<Turn, ModelError>> {
+    fn turn<'a>(&'a self, _: &'a Request<'a>) -> BoxFuture<'a, Result<Turn, ModelError>> {
         Box::pin(async move { next(&self.turns, &self.taken) })
     }
 }
@@ -150,6 +224,7 @@ struct Line {
 enum StopWord {
     Length,
     Refused,
+    Cut,
 }
 
 struct CallLine {

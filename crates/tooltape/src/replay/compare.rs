@@ -44,7 +44,7 @@ fn is_same_call(then: &Facts, now: &Facts) -> bool {
     (then.call, then.tool(), then.definition(), then.args_hash)
         == (now.call, now.tool(), now.definition(), now.args_hash)
         && then.args == now.args
-        && then.repairs == now.repairs
+        && then.repairs() == now.repairs()
 }
 
 fn is_same_reply(then: &Reply, now: &Reply) -> bool {

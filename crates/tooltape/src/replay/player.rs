@@ -135,11 +135,11 @@ impl<'r> Player<'r> {
         self.report.records += 1;
         let (now, stage) = match &record.event {
             Event::RunStarted { .. } => (None, Stage::Run),
-            Event::Asked { text } => {
-                self.turns.asked(text);
-                (None, Stage::Model)
-            }
+            Event::Asked { text } => (self.turns.asked(text), Stage::Model),
             Event::Turn(turn) => (self.turns.turn(again(turn), self.calls_max), Stage::Model),
+            Event::Said { text } => (self.turns.said(text), Stage::Model),
+            Event::Nudged(nudge) => (self.turns.said(&nudge.text), Stage::Model),
+            Event::Recalled { messages } => (self.turns.recalled(messages), Stage::Model),
             Event::Tools { added, removed } => {
                 let removed = removed.as_ref().map(|name| name.as_str());
                 (self.change_tools(added.as_ref(), removed), Stage::Resolve)
@@ -163,7 +163,11 @@ impl<'r> Player<'r> {
                     return Ok(goes_on && self.compare(record, None, Stage::Tool));
                 }
             },
-            Event::RunEnded { status, stop, .. } => (self.end_run(status, stop), Stage::Model),
+            Event::RunEnded { status, stop, .. } => {
+                let now = self.end_run(status, stop);
+                self.turns.run_ended();
+                (now, Stage::Model)
+            }
             Event::RunResumed { rights, .. } => {
                 rights.iter().for_each(|rights| self.run.hold_again(rights));
                 self.resume();
@@ -283,7 +287,7 @@ impl<'r> Player<'r> {
         let no = recorded.call;
         let call = match self.calls.remove(&no) {
             // What the model had been shown is on the tape.
-            Some(Stand::Resolved(call)) => call.under(recorded.context.clone()),
+            Some(Stand::Resolved(call)) => call.under(recorded.context_kept().cloned()),
             Some(Stand::Refused(facts, fault)) => {
                 // It was judged then, and does not come so far now.
                 let reply = fault.map(|fault| refusal(facts.clone(), fault));
@@ -303,7 +307,7 @@ impl<'r> Player<'r> {
             Verdicts::Today => self.run.judge_again(&call),
             Verdicts::Recorded => as_decided(verdict, rule.to_owned().into()),
         };
-        let is_reserved = self.verdicts == Verdicts::Today && call.facts().spends.is_some();
+        let is_reserved = self.verdicts == Verdicts::Today && !call.facts().spends().is_empty();
         if is_reserved && !matches!(decided, Verdict::Deny { .. }) {
             self.spending.insert(no, call.facts().clone());
         }
@@ -388,7 +392,7 @@ impl<'r> Player<'r> {
 
     /// The run ended. Returns how it ends now, where that can be known.
     fn end_run(&self, status: &str, stop: &str) -> Option<Event> {
-        let decided_outside = matches!(stop, "cancelled" | "turns") || status == "failed";
+        let decided_outside = matches!(status, "cancelled" | "failed");
         match self.turns.ended() {
             Some(event) if !decided_outside || matches!(stop, "length" | "refused") => Some(event),
             None if self.turns.is_some() && !decided_outside => {

@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::agent::{Next, Talk};
+use crate::agent::{Next, Talk, restored};
 use crate::call::Proposal;
 use crate::id::CallNo;
 use crate::model::Turn;
 use crate::reply::Reply;
-use crate::tape::Event;
+use crate::tape::{Event, Recalled};
 
 /// The conversation of a run. A run without a model has none.
 #[derive(Default)]
 pub(super) struct Turns {
     talk: Option<Talk>,
     next: Option<Next>,
+    /// Whether the run ended since.
+    is_over: bool,
     /// The proposals of the last turn that were not met yet.
     proposed: BTreeMap<CallNo, Proposal>,
     /// The calls of the last turn, and what became of them.
@@ -23,10 +25,37 @@ pub(super) struct Turns {
 
 impl Turns {
     /// The model was asked something.
-    pub(super) fn asked(&mut self, text: &Arc<str>) {
+    pub(super) fn asked(&mut self, text: &Arc<str>) -> Option<Event> {
         // How many turns it may take is not on the tape; where they ran out, the tape says so.
-        let talk = Talk::new(text.clone(), u32::MAX);
-        *self = Turns { next: Some(talk.begin()), talk: Some(talk), ..Turns::default() };
+        match &mut self.talk {
+            Some(talk) if !self.is_over => self.next = Some(talk.ask(text.clone())),
+            _ => {
+                let talk = Talk::new(text.clone(), u32::MAX);
+                *self = Turns { next: Some(talk.begin()), talk: Some(talk), ..Turns::default() };
+            }
+        }
+        None
+    }
+
+    /// The conversation goes on from another.
+    pub(super) fn recalled(&mut self, messages: &[Recalled]) -> Option<Event> {
+        let talk = Talk::after(restored(messages), u32::MAX);
+        *self = Turns { talk: Some(talk), ..Turns::default() };
+        None
+    }
+
+    /// Somebody said something to the model. When is the host's choice.
+    pub(super) fn said(&mut self, text: &Arc<str>) -> Option<Event> {
+        if let Some(talk) = &mut self.talk {
+            talk.say(text.clone());
+            self.next = Some(Next::Model);
+        }
+        None
+    }
+
+    /// The run ended: what is asked now is asked anew.
+    pub(super) fn run_ended(&mut self) {
+        self.is_over = true;
     }
 
     /// The model took a turn, after so many calls. Returns what happens now where it would not.

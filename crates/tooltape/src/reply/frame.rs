@@ -48,7 +48,7 @@ impl Frame {
 
 /// The blocks of a reply as a model reads them: each mark of ours is a text of its own.
 pub(super) fn shown(reply: &Rendered) -> Vec<Cow<'_, Block>> {
-    let frame = reply.frame;
+    let frame = reply.frame();
     let mut blocks: Vec<Cow<'_, Block>> =
         reply.content.iter().map(|it| marked(it, frame)).collect();
     if let Some(frame) = frame {

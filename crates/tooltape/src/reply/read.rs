@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FaultView, Rendered, Reply};
+use super::{FaultView, More, Rendered, Reply};
 use crate::artifact::ArtifactId;
-use crate::call::{Facts, Remembered};
+use crate::call::{Facts, MoreFacts, Remembered};
 use crate::canon::{Canon, Doc, Domain, Hash, Kind, Limits, Node, Sets};
 use crate::fault::Executed;
 use crate::grant::REDACTED;
@@ -15,7 +15,7 @@ use crate::id::{CallNo, ToolId};
 use crate::label::Label;
 use crate::right::SpendScope;
 use crate::spec::{Enforced, Vote};
-use crate::tool::{Block, Source};
+use crate::tool::{Block, Content, Source};
 
 /// A reply as a tape keeps it.
 #[derive(Deserialize)]
@@ -95,7 +95,7 @@ impl Settled {
         // A tool may return `null`, which an option cannot tell from none; its hash can.
         let null = || Hash::of(Domain::Result, b"null") == self.result_hash;
         let value = self.value.or_else(|| null().then(Canon::null));
-        let remembered = self.tool_id.map(|tool| Box::new(Remembered { tool, definition: None }));
+        let remembered = self.tool_id.map(|tool| Remembered { tool, definition: None });
         let facts = Facts {
             call: self.call,
             id: self.call_id,
@@ -103,12 +103,10 @@ impl Settled {
             arguments: "".into(),
             args_hash: self.args_hash,
             args: None,
-            repairs: Vec::new(),
-            context: None,
-            spends: None,
             registered: None,
-            remembered,
+            more: MoreFacts { remembered, ..MoreFacts::default() }.kept(),
         };
+        let (label, endorsed, spent) = (self.label, self.endorsed, self.spent);
         Ok(Reply(Arc::new(Rendered {
             facts: Arc::new(facts),
             executed: self.executed,
@@ -124,17 +122,48 @@ impl Settled {
             details: self.details,
             metadata: self.metadata,
             elapsed_us: self.elapsed_us,
-            label: self.label,
-            endorsed: self.endorsed,
-            spent: self.spent,
             enforced_by: self.enforced_by,
-            frame: None,
-            on_tape: None,
+            more: More { label, endorsed, spent, ..More::default() }.kept(),
         })))
     }
 }
 
 impl Reply {
+    /// A reply of a conversation that took place elsewhere, as its model read it. Nothing is known
+    /// of its call but that.
+    pub fn recalled(id: Arc<str>, name: Arc<str>, text: Arc<str>, is_error: bool) -> Reply {
+        let null = Hash::of(Domain::Result, b"null");
+        let executed = if is_error { Executed::Unknown } else { Executed::Executed };
+        let facts = Facts {
+            call: CallNo(0),
+            id,
+            name,
+            arguments: "".into(),
+            args_hash: null,
+            args: None,
+            registered: None,
+            more: None,
+        };
+        Reply(Arc::new(Rendered {
+            facts: Arc::new(facts),
+            executed,
+            is_error,
+            content: Content::One([Block::text(&*text)]),
+            value: None,
+            fault: None,
+            source: Source::Mock,
+            stop: false,
+            vote: Vote::Advisory,
+            artifacts: Vec::new(),
+            result_hash: null,
+            details: None,
+            metadata: None,
+            elapsed_us: 0,
+            enforced_by: Enforced::Host,
+            more: None,
+        }))
+    }
+
     /// Whether the result hash is that of the result, as far as a tape can tell.
     ///
     /// Arrays that are sets were hashed in order, and which ones are is in the tool's schema alone:

@@ -15,14 +15,16 @@ pub(super) struct Budget {
     run_bytes: u64,
     quotas: BTreeMap<Name, u64>,
     parent: Option<Arc<Budget>>,
-    /// The bytes that were used.
-    bytes: AtomicU64,
+    /// The bytes that results used.
+    made: AtomicU64,
     used: Mutex<Used>,
 }
 
 #[derive(Default)]
 struct Used {
     calls: u64,
+    /// The bytes that arguments used.
+    taken: u64,
     /// Calls of the tools that have a quota.
     by_tool: HashMap<Name, u64>,
 }
@@ -38,7 +40,7 @@ impl Budget {
             run_bytes: limits.run_bytes,
             quotas: quotas.clone(),
             parent,
-            bytes: AtomicU64::new(0),
+            made: AtomicU64::new(0),
             used: Mutex::default(),
         })
     }
@@ -49,7 +51,8 @@ impl Budget {
         // Held while the parents are asked, always child before parent.
         let mut used = self.used();
         let quota = self.quotas.get(tool);
-        if self.bytes.load(Ordering::Relaxed) >= self.run_bytes {
+        let bytes_used = used.taken.saturating_add(self.made.load(Ordering::Relaxed));
+        if bytes_used >= self.run_bytes {
             return Err((BoundKind::RunBytes, self.run_bytes));
         }
         if let Some(most) = quota.filter(|most| used.by_tool.get(tool) >= Some(most)) {
@@ -62,7 +65,7 @@ impl Budget {
             parent.take(tool, bytes)?;
         }
         used.calls += 1;
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        used.taken += bytes;
         if quota.is_some() {
             *used.by_tool.entry(tool.clone()).or_default() += 1;
         }
@@ -72,7 +75,7 @@ impl Budget {
     /// What was used before, by calls of which each has a tool, where that still counts.
     pub(super) fn restore(&self, calls: impl IntoIterator<Item = Name>, bytes: u64) {
         let mut used = self.used();
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        used.taken += bytes;
         for tool in calls {
             used.calls += 1;
             if self.quotas.contains_key(&tool) {
@@ -83,7 +86,7 @@ impl Budget {
 
     /// Uses bytes, whether or not they are left: they were made already.
     pub(super) fn spend(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.made.fetch_add(bytes, Ordering::Relaxed);
         if let Some(parent) = &self.parent {
             parent.spend(bytes);
         }

@@ -10,12 +10,13 @@ use crate::approve::Question;
 use crate::call::{Facts, Proposal};
 use crate::canon::{Canon, Hash};
 use crate::fault::{BoundKind, Executed, FaultKind};
+use crate::grant::Stored;
 use crate::id::{CallNo, Name, RunId};
 use crate::label::{Label, joined};
 use crate::reply::Reply;
 use crate::right::{Rights, SpendScope};
 use crate::spec::Found;
-use crate::tape::{Event, Parent, Record, TapeError, TurnEvent};
+use crate::tape::{Event, Nudge, Parent, Recalled, Record, TapeError, TurnEvent};
 
 /// How a recorded run began.
 #[derive(Clone)]
@@ -71,10 +72,10 @@ pub(super) struct Past {
     pub(super) spent: Vec<SpendScope>,
     /// The bytes of their arguments and results.
     pub(super) bytes: u64,
-    /// The last value of every state.
-    pub(super) states: BTreeMap<String, Canon>,
+    /// The last value of every state, and its label.
+    pub(super) states: BTreeMap<String, (Canon, Option<Arc<Label>>)>,
     /// The last value of everything that its calls wrote to stores, by store and key.
-    pub(super) stored: BTreeMap<(Name, String), Option<Canon>>,
+    pub(super) stored: BTreeMap<(Name, String), Stored>,
     /// How often they wrote.
     pub(super) writes: u64,
     /// What was said since the last question.
@@ -115,6 +116,12 @@ pub(crate) enum Said {
     Asked(Arc<str>),
     /// What the model said, and the number of its first call.
     Turn(TurnEvent, u64),
+    /// What the user said while the model was at work.
+    Meanwhile(Arc<str>),
+    /// What the runtime said to the model.
+    Nudged(Nudge),
+    /// What was said elsewhere, before.
+    Recalled(Arc<[Recalled]>),
 }
 
 /// A call that was begun and not settled.
@@ -128,7 +135,7 @@ pub(super) struct Begun {
     /// How its tool was declared when it was judged.
     definition: Option<Hash>,
     /// What it spends.
-    spends: Option<Box<[SpendScope]>>,
+    spends: Box<[SpendScope]>,
     /// What its model had been shown when it was judged, if it was.
     pub(super) judged_under: Option<Option<Arc<Label>>>,
     /// What was asked about it, and what somebody said.
@@ -197,12 +204,11 @@ impl Past {
 
     fn take(&mut self, event: &Event, args: &mut BTreeMap<CallNo, u64>) {
         match event {
-            Event::Asked { text } => {
-                self.said = vec![Said::Asked(text.clone())];
-                self.settled.clear();
-                self.ended = None;
-            }
-            Event::Turn(turn) => self.said.push(Said::Turn(turn.clone(), self.calls + 1)),
+            Event::Asked { .. }
+            | Event::Said { .. }
+            | Event::Nudged(_)
+            | Event::Recalled { .. }
+            | Event::Turn(_) => self.hear(event),
             Event::Proposed(facts) => {
                 self.calls = self.calls.max(facts.call.0);
                 self.ended = None;
@@ -215,8 +221,8 @@ impl Past {
                 let bytes = facts.args.as_ref().map_or(0, |args| args.as_bytes().len());
                 args.insert(facts.call, bytes as u64);
                 let begun = self.begun(facts.call);
-                (begun.definition, begun.spends) = (facts.definition(), facts.spends.clone());
-                begun.judged_under = Some(facts.context.clone());
+                (begun.definition, begun.spends) = (facts.definition(), facts.spends().into());
+                begun.judged_under = Some(facts.context_kept().cloned());
             }
             Event::CallAsked(question) => {
                 let question = Question::clone(question);
@@ -244,12 +250,13 @@ impl Past {
             }
             Event::Retried { call, attempt, .. } => self.begun(*call).retried = *attempt,
             Event::Reconciled { call, found } => self.begun(*call).found = Some(*found),
-            Event::State { name, value, .. } => {
-                self.states.insert(name.to_string(), value.clone());
+            Event::State { name, value, label, .. } => {
+                self.states.insert(name.to_string(), (value.clone(), label.clone()));
             }
-            Event::Stored { store, key, wrote: true, value, .. } => {
+            Event::Stored { store, key, wrote: true, value, label, .. } => {
                 self.writes += 1;
-                self.stored.insert((store.clone(), key.clone()), value.clone());
+                let last = Stored { value: value.clone(), label: label.clone() };
+                self.stored.insert((store.clone(), key.clone()), last);
             }
             Event::Stored { wrote: false, .. } => {}
             Event::Settled(reply) => self.settle(reply, args.remove(&reply.call)),
@@ -264,18 +271,41 @@ impl Past {
         }
     }
 
+    /// Something was said to the model, or by it.
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::Asked { text } => {
+                if self.ended.take().is_some() {
+                    self.said.clear();
+                    self.settled.clear();
+                }
+                self.said.push(Said::Asked(text.clone()));
+            }
+            Event::Said { text } => self.said.push(Said::Meanwhile(text.clone())),
+            Event::Nudged(nudge) => self.said.push(Said::Nudged(nudge.clone())),
+            Event::Recalled { messages } => {
+                let label = Arc::new(Label::untrusted("history"));
+                self.label = joined(self.label.as_ref(), Some(&label));
+                self.said = vec![Said::Recalled(messages.clone())];
+            }
+            Event::Turn(turn) => self.said.push(Said::Turn(turn.clone(), self.calls + 1)),
+            _ => {}
+        }
+    }
+
     fn begun(&mut self, call: CallNo) -> &mut Begun {
         self.open.entry(call).or_default()
     }
 
     fn settle(&mut self, reply: &Reply, args: Option<u64>) {
         let begun = self.open.remove(&reply.call);
-        let spends = begun.and_then(|begun| begun.spends);
-        if let (Some(spends), Executed::Executed | Executed::Unknown) = (spends, reply.executed) {
-            self.spent.extend(spends);
+        let spends = begun.map(|begun| begun.spends).unwrap_or_default();
+        match reply.executed {
+            Executed::Executed | Executed::Unknown => self.spent.extend(spends),
+            Executed::NotExecuted => {}
         }
-        self.spent.extend(reply.spent.iter().flatten());
-        self.label = joined(self.label.as_ref(), reply.label.as_ref());
+        self.spent.extend(reply.spent());
+        self.label = joined(self.label.as_ref(), reply.label_kept());
         self.bytes += reply.bytes() + args.unwrap_or(0);
         // What could not be read, and what was beyond a limit, used none of it up.
         let used = reply.fault.as_ref().is_none_or(|fault| match (fault.kind, fault.bound) {

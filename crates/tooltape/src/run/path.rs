@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use super::trail::{Trail, Unwritten};
 use super::{Run, Scope, cancelled};
 use crate::batch::Claim;
-use crate::call::{Call, Facts, Outcome, Proposal, Resolved, kept};
+use crate::call::{Call, Facts, MoreFacts, Outcome, Proposal, Resolved, kept};
 use crate::canon::Peek;
 use crate::fault::{BoundKind, Exceeded, Executed, Fault, ToolError};
 use crate::id::CallNo;
@@ -147,8 +147,13 @@ impl Run {
 
     /// The same for a call that waits for no other, so that only its own seats matter.
     #[inline]
-    pub(super) fn resolve_alone(&self, offer: &Offer, proposal: Proposal) -> Ready {
-        let resolved = self.called(offer, proposal, &mut 0);
+    pub(super) fn resolve_alone(
+        &self,
+        offer: &Offer,
+        proposal: Proposal,
+        counted: &mut u64,
+    ) -> Ready {
+        let resolved = self.called(offer, proposal, counted);
         let pure = |call: &Call| call.effects().access == Access::Pure;
         match resolved {
             Ok(call) if !pure(&call) => match call.footprint() {
@@ -209,7 +214,8 @@ impl Run {
         if self.setup.stages.prepares() {
             resolved = self.prepared(resolved, offer, no, proposal)?;
         }
-        if self.live().finishing.redactor.finds_in_json(resolved.args.as_str()) {
+        let redactor = &self.live().finishing.redactor;
+        if !redactor.is_idle() && redactor.finds_in_json(resolved.args.as_str()) {
             return Err(Box::new(Fault::Repair(telling())));
         }
         match exceeds(&resolved) {
@@ -236,11 +242,8 @@ impl Run {
             name,
             args_hash: proposal.raw_hash(),
             args: None,
-            repairs: Vec::new(),
-            context: self.shown.label(),
-            spends: None,
+            more: MoreFacts { context: self.shown.label(), ..MoreFacts::default() }.kept(),
             registered,
-            remembered: None,
             id: proposal.id,
             arguments: kept(proposal.arguments.into_text(), self.setup.limits.arguments.bytes),
         };
@@ -371,7 +374,7 @@ impl Run {
             false => {
                 trail.wait.owe(&facts, normal.executed());
                 // What is put aside may hold whatever the model was shown.
-                let kept = joined(facts.context.as_ref(), label.as_ref());
+                let kept = joined(facts.context_kept(), label.as_ref());
                 finishing.finish(normal, facts.call, spec, kept).await
             }
         };
@@ -436,7 +439,7 @@ impl Run {
             (None, true) => policy::judge(&*self.setup.policy, call).strictly(call),
             (Some(denied), _) => denied,
         };
-        match &call.facts().context {
+        match call.facts().context_kept() {
             None => verdict,
             Some(label) => self.setup.taint.judge(label, call, self.setup.strict, verdict),
         }

@@ -51,6 +51,16 @@ impl Run {
         self.live().finishing.redactor.shared(text)
     }
 
+    /// What keeps secrets from the tape, models and people.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.live().finishing.redactor
+    }
+
+    /// Whether a text may be written down as it is.
+    pub(crate) fn is_discreet(&self, text: &str) -> bool {
+        !self.live().finishing.redactor.finds(text)
+    }
+
     /// Sets whether models read output between two lines of ours, or as it is.
     #[must_use]
     pub fn framing(mut self, framing: Framing) -> Run {

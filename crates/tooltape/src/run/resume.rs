@@ -17,7 +17,7 @@ use crate::call::{Call, Facts, Proposal};
 use crate::fault::{Executed, Fault, FaultKind, ToolError};
 use crate::grant::{Grants, Leash, Random, Store};
 use crate::id::{CallNo, RunId};
-use crate::label::joined;
+use crate::label::{joined, said};
 use crate::perform::unrecorded;
 use crate::policy::{Halted, Judged, Pending, Permit, Refused, Verdict};
 use crate::reply::Reply;
@@ -87,8 +87,8 @@ impl Run {
         if let Some(why) = past.ended.clone().or(fatal) {
             return Err(ResumeError::Ended { why });
         }
-        for (state, value) in &past.states {
-            let restored = self.setup.grants.restore(state, value);
+        for (state, (value, label)) in &past.states {
+            let restored = self.setup.grants.restore(state, value, said(label.as_ref()));
             let unlike = |why| ResumeError::State { state: state.clone(), why };
             restored.map_err(unlike)?;
         }

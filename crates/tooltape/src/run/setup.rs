@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::budget::Budget;
+use super::ledger::Ledger;
 use super::past::Past;
 use super::pools::Tree;
 use super::spending::Spending;
@@ -44,6 +45,8 @@ pub(super) struct Setup {
     pub(super) holding: Option<Holding>,
     /// What its parent may spend, where it has one.
     pub(super) spending: Option<Arc<Spending>>,
+    /// What its models and those below it cost.
+    pub(super) ledger: Arc<Ledger>,
     pub(super) policy: Arc<dyn Policy>,
     pub(super) approver: Option<Arc<Approver>>,
     pub(super) tape: Arc<dyn Tape>,
@@ -99,6 +102,7 @@ impl Setup {
             not_after_us: None,
             narrowed: Vec::new(),
             holding: None,
+            ledger: Ledger::new(None),
             spending: None,
             policy: Arc::new(Rules::allow_reads()),
             approver: None,

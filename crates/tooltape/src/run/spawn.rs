@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
 
+use super::ledger::Ledger;
 use super::{Run, RunLimits, Setup};
 use crate::call::Call;
 use crate::canon::{Domain, Hash};
@@ -80,6 +81,7 @@ impl Spawn {
             cancel: context.cancel.child(),
             asked_of: setup.asked_of.iter().chain([context.life.asked()]).cloned().collect(),
             depth: setup.depth + 1,
+            ledger: Ledger::new(Some(setup.ledger.clone())),
             parent: Some(Parent { run, call }),
             label: context.life.label().kept(),
             seen_by: Some(context.life.clone()),

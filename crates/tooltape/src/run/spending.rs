@@ -83,9 +83,9 @@ impl Run {
     /// The verdict on a call, which is a denial where too little is left of what it would spend.
     #[inline]
     pub(super) fn reserve(&self, call: &Call, verdict: Verdict) -> Verdict {
-        match (&call.facts().spends, &verdict) {
-            (None, _) | (Some(_), Verdict::Deny { .. }) => verdict,
-            (Some(spends), Verdict::Allow { .. } | Verdict::Ask { .. }) => {
+        match (call.facts().spends(), &verdict) {
+            ([], _) | (_, Verdict::Deny { .. }) => verdict,
+            (spends, Verdict::Allow { .. } | Verdict::Ask { .. }) => {
                 let now_us = self.setup.clock.unix_us();
                 match self.live().spending.reserve(spends, now_us) {
                     Ok(()) => verdict,
@@ -108,7 +108,10 @@ impl Run {
     /// A call is over that did this; what it would have spent was reserved, or was not.
     #[inline]
     pub(super) fn spent(&self, facts: &Facts, executed: Executed, reserved: bool) {
-        let Some(spends) = &facts.spends else { return };
+        let spends = facts.spends();
+        if spends.is_empty() {
+            return;
+        }
         if let (Some(call), Executed::Executed | Executed::Unknown) =
             (&self.setup.seen_by, executed)
         {

@@ -155,28 +155,23 @@ impl Run {
         let output = trail.output.as_ref().and_then(|output| output.label.as_ref());
         let seen = trail.wait.life.get().and_then(|life| life.seen());
         let label = match (declared, output, &seen) {
-            (None, None, None) => None,
+            (None, None, None) => return None,
             (declared, output, seen) => joined(joined(declared, output).as_ref(), seen.as_ref()),
         };
-        let redactor = &self.live().finishing.redactor;
-        let is_telling = label.iter().any(|it| it.names().any(|name| redactor.minds(name)));
-        match is_telling {
-            false => label,
-            true => label.map(|it| Arc::new(it.hiding(|name| redactor.minds(name)))),
-        }
+        label.map(|label| self.live().finishing.redactor.label(label))
     }
 
     /// The labels of what the model had been shown, and of what the tool returns.
     #[inline]
     pub(super) fn labels_of<'c>(&self, call: &'c Call) -> [Option<&'c Arc<Label>>; 2] {
-        [call.facts().context.as_ref(), call.registered().label(self.setup.strict)]
+        [call.facts().context_kept(), call.registered().label(self.setup.strict)]
     }
 
     /// The reply, and who vouches for it if somebody does.
     #[inline]
     pub(super) fn endorsed(&self, reply: Reply) -> Reply {
         let endorsed = &self.setup.taint.endorsed;
-        if reply.label.is_none() || endorsed.is_empty() {
+        if reply.label_kept().is_none() || endorsed.is_empty() {
             return reply;
         }
         match reply.definition().and_then(|definition| endorsed.get(&definition)) {
@@ -188,8 +183,13 @@ impl Run {
     /// The model is shown these replies.
     #[inline]
     pub(super) fn show(&self, replies: &[Reply]) {
-        for label in replies.iter().filter_map(|reply| reply.label.as_ref()) {
+        for label in replies.iter().filter_map(|reply| reply.label_kept()) {
             self.shown.join(label);
         }
+    }
+
+    /// The model is shown what has this label.
+    pub(crate) fn show_label(&self, label: &Label) {
+        self.shown.join(&Arc::new(label.clone()));
     }
 }

@@ -31,8 +31,9 @@ impl Event {
                 }
             }
             Event::RunPaused { why } => text(why),
-            Event::Asked { text } => *text = redactor.shared(text.clone()),
+            Event::Asked { text } | Event::Said { text } => *text = redactor.shared(text.clone()),
             Event::Turn(turn) => shared(&mut turn.text),
+            Event::Nudged(nudge) => nudge.text = redactor.shared(nudge.text.clone()),
             Event::Judged { rule: judged, .. } => rule(judged),
             Event::CallAsked(question) => rule(&mut question.rule),
             Event::Answered { told, .. } => told.iter_mut().for_each(text),
@@ -41,6 +42,7 @@ impl Event {
                 shared(answer);
             }
             Event::RunResumed { .. }
+            | Event::Recalled { .. }
             | Event::Tools { .. }
             | Event::Proposed(_)
             | Event::Started { .. }

@@ -1,7 +1,6 @@
 //! The one family of things that are ever persisted.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +8,9 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+use super::{Key, Nudge, Recalled, TurnEvent};
 use crate::approve::Question;
-use crate::call::{Facts, Proposal};
+use crate::call::Facts;
 use crate::canon::{Canon, Hash};
 use crate::fault::{Fault, TOLD_BYTES_MAX, clip, text_of};
 use crate::id::{CallNo, Name, RunId, ToolId};
@@ -77,9 +77,24 @@ pub enum Event {
         /// What was said.
         text: Arc<str>,
     },
+    /// The user said something while the model was at work.
+    #[serde(rename = "model.said")]
+    Said {
+        /// What was said.
+        text: Arc<str>,
+    },
+    /// The conversation goes on from one that took place elsewhere.
+    #[serde(rename = "model.recalled")]
+    Recalled {
+        /// What was said there.
+        messages: Arc<[Recalled]>,
+    },
     /// The model took a turn.
     #[serde(rename = "model.turn")]
     Turn(TurnEvent),
+    /// The runtime said something to the model, which would not have gone on by itself.
+    #[serde(rename = "model.nudged")]
+    Nudged(Nudge),
     /// A tool was added to the run, or taken from it.
     #[serde(rename = "run.tools")]
     Tools {
@@ -185,6 +200,9 @@ pub enum Event {
         name: Cow<'static, str>,
         /// The new value.
         value: Canon,
+        /// The label of the value, where that says anything.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<Arc<Label>>,
     },
     /// The call read from a store, or wrote to it.
     #[serde(rename = "call.stored")]
@@ -200,6 +218,9 @@ pub enum Event {
         /// What was there, or is there now; nothing, where there is none.
         #[serde(skip_serializing_if = "Option::is_none")]
         value: Option<Canon>,
+        /// The label of that, where it says anything.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<Arc<Label>>,
     },
     /// A tool was asked what became of an attempt that was in doubt.
     #[serde(rename = "call.reconciled")]
@@ -242,92 +263,6 @@ pub struct Parent {
     pub call: CallNo,
 }
 
-/// A turn that a model took.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct TurnEvent {
-    /// What it said.
-    pub text: Option<Arc<str>>,
-    /// What it proposed.
-    pub proposals: Arc<[ProposalEvent]>,
-    /// Why it stopped.
-    pub stop: &'static str,
-    /// Tokens that it read.
-    pub input_tokens: u64,
-    /// Tokens that it wrote.
-    pub output_tokens: u64,
-}
-
-/// A proposal as a model made it, whatever became of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ProposalEvent {
-    /// The provider's id.
-    pub id: Arc<str>,
-    /// The name as written.
-    pub name: Arc<str>,
-    /// The arguments as written.
-    pub arguments: Arc<str>,
-    /// Why a provider layer could not parse them.
-    pub error: Option<String>,
-}
-
-impl ProposalEvent {
-    pub(crate) fn new(proposal: &Proposal) -> ProposalEvent {
-        ProposalEvent {
-            id: proposal.id.clone(),
-            name: proposal.name.clone(),
-            arguments: proposal.text().clone(),
-            error: proposal.failure().map(|(error, _)| error.to_owned()),
-        }
-    }
-
-    pub(crate) fn proposal(&self) -> Proposal {
-        let (id, name, arguments) = (self.id.clone(), self.name.clone(), self.arguments.clone());
-        match &self.error {
-            None => Proposal::new(id, name, arguments),
-            Some(error) => Proposal::unparsed(id, name, arguments, error.clone()),
-        }
-    }
-}
-
-impl TurnEvent {
-    pub(crate) fn new(
-        text: Option<Arc<str>>,
-        proposals: &[Proposal],
-        stop: &'static str,
-    ) -> TurnEvent {
-        let proposals = proposals.iter().map(ProposalEvent::new).collect();
-        TurnEvent { text, proposals, stop, input_tokens: 0, output_tokens: 0 }
-    }
-
-    /// The same turn with what it cost.
-    pub(crate) fn costing(mut self, input_tokens: u64, output_tokens: u64) -> TurnEvent {
-        (self.input_tokens, self.output_tokens) = (input_tokens, output_tokens);
-        self
-    }
-}
-
-/// What may happen once in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Key {
-    /// An attempt at a call.
-    Started(CallNo, u32),
-    /// The end of a call.
-    Settled(CallNo),
-    /// The answer to a question whether a call may run.
-    Answered(CallNo, u32),
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Key::Started(CallNo(call), attempt) => write!(f, "started:{call}:{attempt}"),
-            Key::Settled(CallNo(call)) => write!(f, "settled:{call}"),
-            Key::Answered(CallNo(call), question) => write!(f, "answer:{call}:{question}"),
-        }
-    }
-}
-
 impl Event {
     /// What the event uses up.
     pub fn key(&self) -> Option<Key> {
@@ -341,6 +276,9 @@ impl Event {
             | Event::RunPaused { .. }
             | Event::Asked { .. }
             | Event::Turn(_)
+            | Event::Nudged(_)
+            | Event::Said { .. }
+            | Event::Recalled { .. }
             | Event::Tools { .. }
             | Event::Proposed(_)
             | Event::Judged { .. }
@@ -363,6 +301,9 @@ impl Event {
             Event::RunPaused { .. } => "run.paused",
             Event::Asked { .. } => "model.asked",
             Event::Turn(_) => "model.turn",
+            Event::Nudged(_) => "model.nudged",
+            Event::Said { .. } => "model.said",
+            Event::Recalled { .. } => "model.recalled",
             Event::Tools { .. } => "run.tools",
             Event::Proposed(_) => "call.proposed",
             Event::Judged { .. } => "call.judged",
@@ -401,6 +342,9 @@ impl Event {
             | Event::RunPaused { .. }
             | Event::Asked { .. }
             | Event::Turn(_)
+            | Event::Nudged(_)
+            | Event::Said { .. }
+            | Event::Recalled { .. }
             | Event::Tools { .. }
             | Event::RunEnded { .. } => None,
         }
@@ -444,14 +388,14 @@ fn judged<S: Serializer>(
     fields.serialize_field("definition", &facts.definition())?;
     fields.serialize_field("args", &facts.args)?;
     fields.serialize_field("args_hash", &facts.args_hash)?;
-    fields.serialize_field("repairs", &facts.repairs)?;
+    fields.serialize_field("repairs", facts.repairs())?;
     fields.serialize_field("verdict", verdict)?;
     fields.serialize_field("rule", rule)?;
-    if let Some(spends) = &facts.spends {
+    if let spends @ [_, ..] = facts.spends() {
         let spends: Vec<String> = spends.iter().map(ToString::to_string).collect();
         fields.serialize_field("spends", &spends)?;
     }
-    if let Some(label) = &facts.context {
+    if let Some(label) = facts.context_kept() {
         fields.serialize_field("label", label)?;
     }
     fields.end()

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::TurnEvent;
-use super::{EVENT_VERSION, Event, ForkPoint, Parent, ProposalEvent, Record, TapeError};
-use crate::call::{Facts, Remembered, RepairStep};
+use super::{
+    EVENT_VERSION, Event, ForkPoint, Nudge, Parent, ProposalEvent, Recalled, Record, TapeError,
+    TurnEvent,
+};
+use crate::call::{Facts, MoreFacts, Remembered, RepairStep};
 use crate::canon::{CANON_PROFILE, Canon, Hash};
 use crate::id::{CallNo, Name, RunId, ToolId};
 use crate::label::Label;
 use crate::reply::Settled;
 use crate::right::{Rights, SpendScope};
 use crate::spec::Found;
+use crate::verbatim::Verbatim;
 
 /// What every record has.
 #[derive(Deserialize)]
@@ -51,6 +54,23 @@ struct Turn {
     input_tokens: u64,
     #[serde(default)]
     output_tokens: u64,
+    #[serde(default)]
+    cached_tokens: u64,
+    #[serde(default)]
+    verbatim: Option<Arc<Verbatim>>,
+}
+
+#[derive(Deserialize)]
+struct Nudged {
+    why: String,
+    tool: Option<Arc<str>>,
+    times: u32,
+    text: Arc<str>,
+}
+
+#[derive(Deserialize)]
+struct Elsewhere {
+    messages: Arc<[Recalled]>,
 }
 
 #[derive(Deserialize)]
@@ -108,6 +128,7 @@ struct Plain {
     store: Option<Name>,
     key: Option<String>,
     wrote: Option<bool>,
+    label: Option<Arc<Label>>,
     found: Option<Found>,
     in_doubt: Option<Vec<CallNo>>,
     why: Option<String>,
@@ -168,6 +189,10 @@ fn event(kind: &str, body: &str) -> Result<Event, String> {
     let read = match kind {
         "run.started" => run_started(body),
         "model.turn" => turn(body),
+        "model.nudged" => nudged(body),
+        "model.recalled" => serde_json::from_str(body)
+            .map(|Elsewhere { messages }| Event::Recalled { messages })
+            .map_err(Unlike::from),
         "call.proposed" => proposed(body),
         "call.judged" => judged(body),
         "call.settled" => settled(body),
@@ -190,9 +215,23 @@ fn run_started(body: &str) -> Result<Event, Unlike> {
 }
 
 fn turn(body: &str) -> Result<Event, Unlike> {
-    let Turn { text, proposals, stop, input_tokens, output_tokens } = serde_json::from_str(body)?;
-    let stop = word(&stop, &["done", "length", "refused"])?;
-    Ok(Event::Turn(TurnEvent { text, proposals, stop, input_tokens, output_tokens }))
+    let Turn { text, proposals, stop, input_tokens, output_tokens, cached_tokens, verbatim } =
+        serde_json::from_str(body)?;
+    let stop = word(&stop, &["done", "length", "refused", "cut"])?;
+    Ok(Event::Turn(TurnEvent {
+        text,
+        proposals,
+        stop,
+        input_tokens,
+        output_tokens,
+        cached_tokens,
+        verbatim,
+    }))
+}
+
+fn nudged(body: &str) -> Result<Event, Unlike> {
+    let Nudged { why, tool, times, text } = serde_json::from_str(body)?;
+    Ok(Event::Nudged(Nudge { why: word(&why, &Nudge::WHYS)?, tool, times, text }))
 }
 
 fn proposed(body: &str) -> Result<Event, Unlike> {
@@ -205,11 +244,8 @@ fn proposed(body: &str) -> Result<Event, Unlike> {
         arguments,
         args_hash,
         args: None,
-        repairs: Vec::new(),
-        context: None,
-        spends: None,
         registered: None,
-        remembered: None,
+        more: None,
     })))
 }
 
@@ -219,7 +255,7 @@ fn judged(body: &str) -> Result<Event, Unlike> {
     let spends = spends.map(Vec::into_boxed_slice);
     let verdict = word(&verdict, &["allow", "ask", "deny"])?;
     let name = tool.as_ref().map_or_else(|| "".into(), |tool| tool.name().to_arc());
-    let remembered = tool.map(|tool| Box::new(Remembered { tool, definition }));
+    let remembered = tool.map(|tool| Remembered { tool, definition });
     let facts = Facts {
         call,
         id: "".into(),
@@ -227,11 +263,8 @@ fn judged(body: &str) -> Result<Event, Unlike> {
         arguments: "".into(),
         args_hash,
         args,
-        repairs,
-        context: label,
-        spends,
         registered: None,
-        remembered,
+        more: MoreFacts { repairs, context: label, spends, remembered }.kept(),
     };
     Ok(Event::Judged { facts: Arc::new(facts), verdict, rule: rule.into() })
 }
@@ -253,6 +286,7 @@ fn told(kind: &str, it: Plain) -> Result<Event, Unlike> {
         }
         "run.paused" => Event::RunPaused { why: it.why.ok_or_else(|| lacks("why"))? },
         "model.asked" => Event::Asked { text: it.text.ok_or_else(|| lacks("text"))? },
+        "model.said" => Event::Said { text: it.text.ok_or_else(|| lacks("text"))? },
         "call.answered" => {
             let holds = it.holds.as_deref().ok_or_else(|| lacks("holds"))?;
             Event::Answered {
@@ -288,7 +322,7 @@ fn told(kind: &str, it: Plain) -> Result<Event, Unlike> {
         }
         "call.state" => {
             let name = it.name.clone().ok_or_else(|| lacks("name"))?;
-            Event::State { call: call()?, name, value: value()? }
+            Event::State { call: call()?, name, value: value()?, label: it.label }
         }
         "call.stored" => Event::Stored {
             call: call()?,
@@ -296,6 +330,7 @@ fn told(kind: &str, it: Plain) -> Result<Event, Unlike> {
             key: it.key.ok_or_else(|| lacks("key"))?,
             wrote: it.wrote.ok_or_else(|| lacks("wrote"))?,
             value: it.value,
+            label: it.label,
         },
         "call.reconciled" => {
             Event::Reconciled { call: call()?, found: it.found.ok_or_else(|| lacks("found"))? }

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use super::subscribe::Subscribers;
 use super::{Ack, Append, Backlog, Event, Subscription, Tape, TapeError};
 use crate::fault::clip;
-use crate::grant::{Clock, Note, Noted, PROGRESS_BYTES_MAX, Witness};
+use crate::grant::{Clock, Note, Noted, PROGRESS_BYTES_MAX, Stored, Witness};
 use crate::id::{CallNo, RunId};
 use crate::reply::Redactor;
 use crate::sync::{Mutex, MutexGuard};
@@ -135,6 +135,9 @@ impl Refused {
             Event::RunStarted { .. } | Event::Started { .. } => false,
             Event::Asked { .. }
             | Event::Turn(_)
+            | Event::Nudged(_)
+            | Event::Said { .. }
+            | Event::Recalled { .. }
             | Event::Tools { .. }
             | Event::Proposed(_)
             | Event::Judged { .. }
@@ -162,9 +165,11 @@ impl Witness for Recorder {
         let event = match note {
             Note::Progress(text) => Event::Progress { call, text: clip(text, PROGRESS_BYTES_MAX) },
             Note::Emitted { name, value } => Event::Emitted { call, name, value },
-            Note::State { name, value } => Event::State { call, name: name.into(), value },
-            Note::Stored { store, key, wrote, value } => {
-                Event::Stored { call, store, key, wrote, value }
+            Note::State { name, value, label } => {
+                Event::State { call, name: name.into(), value, label }
+            }
+            Note::Stored { store, key, wrote, stored: Stored { value, label } } => {
+                Event::Stored { call, store, key, wrote, value, label }
             }
             Note::Abandoned { attempt } => Event::Abandoned { call, attempt },
         };

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, Weak};
 
 use tokio::sync::Notify;
 
-use super::{Event, Record};
+use super::{Event, Recalled, Record};
 use crate::id::RunId;
 use crate::sync::{Mutex, MutexGuard};
 
@@ -243,7 +243,7 @@ impl Queue {
 /// About how many bytes of memory a record holds on to.
 fn weight(event: &Event) -> usize {
     let carried = match event {
-        Event::Asked { text } => text.len(),
+        Event::Asked { text } | Event::Said { text } => text.len(),
         Event::Turn(turn) => {
             let proposals = turn.proposals.iter().map(|it| it.name.len() + it.arguments.len());
             turn.text.as_ref().map_or(0, |text| text.len()) + proposals.sum::<usize>()
@@ -261,6 +261,8 @@ fn weight(event: &Event) -> usize {
             key.len() + value.as_ref().map_or(0, |value| value.as_str().len())
         }
         Event::RunPaused { why } => why.len(),
+        Event::Nudged(nudge) => nudge.text.len(),
+        Event::Recalled { messages } => messages.iter().map(Recalled::bytes).sum(),
         Event::RunStarted { .. }
         | Event::RunResumed { .. }
         | Event::Reconciled { .. }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::agent::{Next, Talk};
-use crate::model::Model;
+use crate::model::{Model, Request};
 use crate::run::Run;
 use crate::toolbox::Toolbox;
 
@@ -18,13 +18,13 @@ pub async fn model_conforms(model: &impl Model, toolbox: &Toolbox, question: &st
     let offer = run.offer_all();
     let mut talk = Talk::new(question, TURNS_MAX);
     // A turn that is given up before it began uses nothing up.
-    drop(model.turn(talk.messages(), &offer));
+    drop(model.turn(&Request::new(talk.messages(), &offer)));
     let mut next = Next::Model;
     loop {
         next = match next {
             Next::Model => {
-                let turn =
-                    model.turn(talk.messages(), &offer).await.expect("the model takes a turn");
+                let request = Request::new(talk.messages(), &offer);
+                let turn = model.turn(&request).await.expect("the model takes a turn");
                 let said = turn.text.is_some() || !turn.proposals.is_empty();
                 assert!(said, "a turn says something or proposes something");
                 let ids: Vec<_> =

@@ -10,8 +10,8 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tooltape::{
     Access, Answer, AnswerError, Clock, Empty, Event, Executed, MemoryTape, Preview, Proposal,
-    Record, Rules, Run, RunError, RunId, Spawn, Spec, SqliteTape, TapeError, ToolError, Toolbox,
-    Verdict, answer_question, open_questions, tool_fn,
+    Record, Rules, Run, RunError, RunId, Secret, Spawn, Spec, SqliteTape, TapeError, ToolError,
+    Toolbox, Verdict, answer_question, open_questions, tool_fn,
 };
 
 use crate::stage::{Stage, cut};
@@ -354,4 +354,24 @@ async fn a_preview_that_does_not_end_is_given_up() {
     let shown = run.preview("pay", &args).await.unwrap();
     assert_eq!(shown.unwrap_err().told(), "the preview took longer than 5s");
     assert!(run.preview("nobody", &args).await.is_none());
+}
+
+#[tokio::test]
+async fn a_preview_shows_no_secret_whether_it_fails_or_not() {
+    type Shows = fn(&str) -> Result<String, ToolError>;
+    let cases: [Shows; 2] =
+        [|token| Ok(format!("pays with {token}")), |token| Err(ToolError::tell(token.to_owned()))];
+    for shows in cases {
+        let hook = Preview::by("shows", move |_: Pay, token: Secret<String>| async move {
+            shows(token.expose())
+        });
+        let spec = Spec::new("pay", "Pays.").preview(hook);
+        let pay = tool_fn(spec, async |_: Pay| Ok::<_, ToolError>("paid"));
+        let run = Run::new(&Toolbox::new([pay]).unwrap());
+        let run = run.grant(Secret::new("ghp_Zq81xTTp0000abcdefgh".to_owned()));
+        let args = tooltape::Canon::of(&json!({ "cents": 1 })).unwrap();
+        let shown = run.preview("pay", &args).await.unwrap();
+        let shown = shown.unwrap_or_else(|err| format!("{} {err:?}", err.told()));
+        assert!(shown.contains("[redacted]") && !shown.contains("Zq81"), "{shown}");
+    }
 }

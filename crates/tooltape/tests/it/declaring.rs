@@ -9,8 +9,8 @@ use tooltape::schemars::{self, JsonSchema};
 use tooltape::testing::{Spy, play, tool_conforms};
 use tooltape::{
     Access, Agent, Cancel, Canon, Clock, Doc, Empty, Executed, Input, Limits, Message, Model,
-    ModelError, Offer, Output, Progress, Proposal, Random, Registered, Reply, Run, RunInfo, Secret,
-    Spec, State, Tool, ToolError, Toolbox, Turn, Verdict, input, tool, tool_fn, tools,
+    ModelError, Output, Progress, Proposal, Random, Registered, Reply, Request, Run, RunInfo,
+    Secret, Spec, State, Tool, ToolError, Toolbox, Turn, Verdict, input, tool, tool_fn, tools,
 };
 
 /// A run over these tools that allows everything.
@@ -127,9 +127,9 @@ struct Listening(Arc<Mutex<String>>);
 impl Model for Listening {
     fn turn<'a>(
         &'a self,
-        messages: &'a [Message],
-        offer: &'a Offer,
+        request: &'a Request<'a>,
     ) -> tooltape::BoxFuture<'a, Result<Turn, ModelError>> {
+        let Request { messages, offer, .. } = *request;
         let mut heard = self.0.lock().unwrap();
         for tool in offer.tools() {
             let Spec { name, description, input, .. } = tool.spec();

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use tooltape::testing::{Spy, check_transcript};
 use tooltape::{
-    Access, Agent, BoxFuture, Empty, History, Message, Model, ModelError, Next, Offer, Output,
-    Proposal, Run, Spec, Talk, Tool, ToolError, Toolbox, Turn, Window, tool_fn,
+    Access, Agent, BoxFuture, Empty, History, Message, Model, ModelError, Next, Output, Proposal,
+    Request, Run, Spec, Talk, Tool, ToolError, Toolbox, Turn, Window, tool_fn,
 };
 
 /// A tool that returns as many bytes as it is asked for.
@@ -182,11 +182,8 @@ async fn what_is_shown_stays_the_same_for_some_turns() {
 struct Watcher(Arc<Mutex<Vec<usize>>>);
 
 impl Model for Watcher {
-    fn turn<'a>(
-        &'a self,
-        messages: &'a [Message],
-        _: &'a Offer,
-    ) -> BoxFuture<'a, Result<Turn, ModelError>> {
+    fn turn<'a>(&'a self, request: &'a Request<'a>) -> BoxFuture<'a, Result<Turn, ModelError>> {
+        let Request { messages, .. } = *request;
         let mut seen = self.0.lock().unwrap();
         seen.push(bytes(messages));
         let turn = if seen.len() < 6 {

@@ -12,7 +12,7 @@ fn every_named_limit_is_in_the_table_with_its_value() {
         RunLimits::default();
     let Retry { attempts, pause_ms, pause_ms_max } = Retry::default();
     let Limits { bytes, depth: argument_depth, nodes, integer_digits, .. } = arguments;
-    let rows: [(&str, String, &str); 47] = [
+    let rows: [(&str, String, &str); 60] = [
         ("ARGUMENT_BYTES_MAX", bytes.to_string(), "bytes of a call's arguments"),
         ("DEPTH_MAX", argument_depth.to_string(), "nesting of arguments"),
         ("NODES_MAX", nodes.to_string(), "values in arguments"),
@@ -47,6 +47,27 @@ fn every_named_limit_is_in_the_table_with_its_value() {
         ("BATCH_CALLS_DEFAULT", batch_calls.to_string(), "calls of a batch that are executed"),
         ("RUN_CALLS_DEFAULT", run_calls.to_string(), "calls of a run and its children"),
         ("DEPTH_DEFAULT", depth.to_string(), "nesting of runs"),
+        ("REPAIRS_DEFAULT", REPAIRS_DEFAULT.to_string(), "turns in a row that had to be mended"),
+        ("REPEATS_DEFAULT", REPEATS_DEFAULT.to_string(), "times a call comes to the same, untold"),
+        ("ROUNDS_DEFAULT", ROUNDS_DEFAULT.to_string(), "times a few calls take turns, untold"),
+        ("FRUITLESS_DEFAULT", FRUITLESS_DEFAULT.to_string(), "batches in a row with nothing new"),
+        ("TARGETS_DEFAULT", TARGETS_DEFAULT.to_string(), "failures at one thing, untold"),
+        ("FAILURES_DEFAULT", FAILURES_DEFAULT.to_string(), "failures of one call, untold"),
+        (
+            "NUDGES_DEFAULT",
+            NUDGES_DEFAULT.to_string(),
+            "times a model is told that it gets nowhere",
+        ),
+        ("SAID_MAX", SAID_MAX.to_string(), "messages that wait for a model's next turn"),
+        ("SAID_BYTES_MAX", SAID_BYTES_MAX.to_string(), "bytes of such a message"),
+        ("TASK_BYTES_MAX", TASK_BYTES_MAX.to_string(), "bytes of a task for a sub-agent"),
+        ("HITS_DEFAULT", HITS_DEFAULT.to_string(), "tools that a search finds"),
+        ("HITS_MAX", HITS_MAX.to_string(), "tools that a search can find"),
+        (
+            "VERBATIM_BYTES_MAX",
+            VERBATIM_BYTES_MAX.to_string(),
+            "bytes of a turn kept for its provider",
+        ),
         ("TURNS_DEFAULT", TURNS_DEFAULT.to_string(), "turns of a model for one question"),
         (
             "Retry::attempts",
@@ -90,7 +111,34 @@ fn every_named_limit_is_in_the_table_with_its_value() {
     {
         writeln!(page, "| `{name}` | {value} | {what} |").unwrap();
     }
+    page.push_str(&of_http());
     expect_file!["../../../../docs/limits.md"].assert_eq(&page);
+}
+
+/// What the limits of models behind HTTP stand under.
+const HTTP: &str = "\n## Models behind HTTP\n";
+
+/// The limits of models behind HTTP.
+#[cfg(feature = "http")]
+fn of_http() -> String {
+    let rows = [
+        ("CONNECT_DEFAULT", format!("{CONNECT_DEFAULT:?}"), "time to reach a server"),
+        ("SILENCE_DEFAULT", format!("{SILENCE_DEFAULT:?}"), "time that a server says nothing"),
+        ("TURN_DEFAULT", format!("{TURN_DEFAULT:?}"), "time of a turn, with all attempts at it"),
+        ("ATTEMPTS_DEFAULT", ATTEMPTS_DEFAULT.to_string(), "times that a server is asked for it"),
+        ("PAUSE_DEFAULT", format!("{PAUSE_DEFAULT:?}"), "time before it is asked again"),
+        ("PAUSE_MAX", format!("{PAUSE_MAX:?}"), "time that a server may ask to be left alone"),
+        ("BODY_BYTES_MAX", BODY_BYTES_MAX.to_string(), "bytes of an answer that comes whole"),
+    ];
+    let rows = rows.map(|(name, value, what)| format!("| `{name}` | {value} | {what} |\n"));
+    format!("{HTTP}\n| limit | default | of what |\n|---|---|---|\n{}", rows.concat())
+}
+
+/// The same as the page has it: what is not compiled cannot be held to it.
+#[cfg(not(feature = "http"))]
+fn of_http() -> String {
+    let page = include_str!("../../../../docs/limits.md");
+    format!("{HTTP}{}", page.split_once(HTTP).expect("the page has them").1)
 }
 
 /// Rows whose values are constants: `NAME: "of what"`.
@@ -118,6 +166,13 @@ fn of_layers() -> Vec<(&'static str, String, &'static str)> {
         RESERVE_BYTES_MIN: "bytes kept free for the end of runs",
         RESERVE_CALL_BYTES: "bytes kept free for the result of each started call",
         EMITTED_BYTES_MAX: "bytes of a named event",
+        EVENT_BYTES_MAX: "bytes of one event of a provider's stream",
+        TURN_BYTES_MAX: "bytes of one turn of a model",
+        TURN_CALLS_MAX: "calls that one turn of a model proposes",
+        TURN_ITEMS_MAX: "items of one turn of a model, calls among them",
+        REFUSAL_BYTES_MAX: "bytes looked at of what a provider says instead of an answer",
+        OUTPUT_TOKENS_DEFAULT: "tokens that a model writes at an API which wants a limit",
+        ADVERTS_MAX: "tools whose form for an API is remembered",
         SPAN_CONTENT_BYTES_MAX: "bytes of arguments, or of a result, in a span",
     ]
 }

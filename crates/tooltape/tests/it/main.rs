@@ -110,8 +110,20 @@ mod secrets_named;
 mod visible;
 mod transcript;
 mod history;
+mod wire;
+#[cfg(feature = "http")]
+mod fake;
+#[cfg(feature = "http")]
+mod http;
 mod ui;
 mod examples;
 mod promises;
 mod supply;
 mod tidy;
+mod limiting;
+mod mending;
+mod searching;
+mod stalls;
+mod steering;
+mod subagents;
+mod taking_up;

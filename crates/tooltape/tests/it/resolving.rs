@@ -177,10 +177,11 @@ async fn empty_arguments_mean_an_empty_object_only_where_that_is_harmless() {
     let by_policy = run(&[&writes]).repairs(Repairs { empty: true, ..Repairs::default() });
     let by_policy = by_policy.tape(tape.clone());
     assert_eq!(play(&by_policy, "status").await, "c1 {}\n");
-    let recorded = tape.records(by_policy.id()).into_iter().any(|record| {
-        matches!(record.event, Event::Judged { facts, .. } if facts.repairs == [RepairStep::Empty])
-    });
-    assert!(recorded);
+    let is_mended = |record: tooltape::Record| match record.event {
+        Event::Judged { facts, .. } => facts.repairs() == [RepairStep::Empty],
+        _ => false,
+    };
+    assert!(tape.records(by_policy.id()).into_iter().any(is_mended));
 }
 
 #[tokio::test]
@@ -200,7 +201,7 @@ async fn repairs_are_made_only_where_the_run_allows_them_and_are_on_tape() {
         .records(run.id())
         .into_iter()
         .filter_map(|record| match record.event {
-            Event::Judged { facts, .. } => Some(facts.repairs.clone()),
+            Event::Judged { facts, .. } => Some(facts.repairs().to_vec()),
             _ => None,
         })
         .collect();

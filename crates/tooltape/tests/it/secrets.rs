@@ -12,8 +12,8 @@ use forms::{BYTES, TEXTS, Written, of_bytes, of_text};
 use leaks::{Planted, READ, WRITE, keep, leak};
 use serde_json::json;
 use tooltape::{
-    Agent, Answer, Artifacts, Backlog, Empty, Message, Model, ModelError, Offer, Proposal,
-    Redactor, Run, SqliteTape, State, Store, Tape as _, TapeWriter, ToolError, Toolbox, Turn,
+    Agent, Answer, Artifacts, Backlog, Empty, Message, Model, ModelError, Proposal, Redactor,
+    Request, Run, SqliteTape, State, Store, Tape as _, TapeWriter, ToolError, Toolbox, Turn,
     Verdict, tool, tools,
 };
 
@@ -47,9 +47,9 @@ struct Puppet {
 impl Model for Puppet {
     fn turn<'a>(
         &'a self,
-        messages: &'a [Message],
-        offer: &'a Offer,
+        request: &'a Request<'a>,
     ) -> tooltape::BoxFuture<'a, Result<Turn, ModelError>> {
+        let Request { messages, offer, .. } = *request;
         let mut heard = self.heard.lock().unwrap();
         heard.push_str(&format!("{messages:?}"));
         for tool in offer.tools() {

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tooltape::{
-    Answer, Call, Empty, MemoryTape, Proposal, Replay, Reply, Run, RunLimits, Spawn, Spec, Tool,
-    ToolError, Toolbox, Verdict, input, tool_fn,
+    Answer, Call, Clock, Empty, Footprint, FootprintOf, MemoryTape, Proposal, Replay, Reply, Run,
+    RunError, RunLimits, Spawn, Spec, Tool, ToolError, Toolbox, Verdict, answer_question, input,
+    open_questions, tool_fn,
 };
 
 #[input]
@@ -145,4 +146,35 @@ async fn what_was_spent_before_a_crash_is_spent() {
     let replies = resumed.batch(vec![pay(2.5), pay(2.0)]).await.unwrap();
     assert_eq!(words(&replies), ["denied", "paid"]);
     assert_eq!(*paid.lock().unwrap(), [3.0, 2.0]);
+}
+
+#[tokio::test]
+async fn what_a_call_would_spend_that_waits_for_an_answer_is_not_spent() {
+    for (said, answer) in [("no", Answer::Deny("no".into())), ("yes", Answer::Once)] {
+        let tape = MemoryTape::default();
+        let apart = FootprintOf::input("apart", |_: &Bill| Footprint::default());
+        let spec = Spec::new("pay", "Pays a bill.").needs("spend:usd:{amount}").touches(apart);
+        let tool = tool_fn(spec, async |bill: Bill| Ok::<_, ToolError>(bill.amount));
+        let open = || {
+            let run = run_of([tool.clone()], "spend:usd:5").tape(tape.clone()).pausing();
+            run.policy(|call: &Call| match call.args().to_value()["amount"].as_f64() {
+                Some(2.0) => Verdict::ask("two"),
+                _ => Verdict::allow("all"),
+            })
+        };
+        let run = open();
+        let paused = run.batch(vec![pay(2.0), pay(3.5)]).await.unwrap_err();
+        let RunError::Paused { replies, .. } = paused else { panic!("{paused}") };
+        assert_eq!(words(&replies), ["paid"], "the first waits, and holds nothing back");
+        let id = run.id();
+        drop(run);
+        let approval = open_questions(&tape, id).await.unwrap()[0].question.approval;
+        answer_question(&tape, &Clock::system(), id, approval, answer).await.unwrap();
+        let resumed = open().resume(id).await.unwrap();
+        let settled = resumed.settle_open().await.unwrap();
+        // A yes is no money: by then there is too little of it.
+        assert_eq!(words(&settled), ["denied"], "{said}");
+        assert_eq!(words(&resumed.batch(vec![pay(1.5)]).await.unwrap()), ["paid"], "{said}");
+        assert_eq!(words(&resumed.batch(vec![pay(0.1)]).await.unwrap()), ["denied"], "{said}");
+    }
 }

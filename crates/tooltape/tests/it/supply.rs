@@ -9,6 +9,8 @@ use crate::tidy::files;
 
 /// The native libraries that our dependencies may claim; a second claimant would not link.
 const LINKS_ALLOWED: [&str; 3] = ["sqlite3", "wasm_bindgen", "wsqlite3"];
+/// What TLS is made of: each release has a name of its own, so that two of them link.
+const LINKS_VERSIONED: [&str; 3] = ["aws_lc_0_", "aws_lc_rs_1_", "ring_core_0_"];
 
 /// The part of `deny.toml` that is checked here; `cargo deny` checks all of it.
 #[derive(Deserialize)]
@@ -142,7 +144,11 @@ impl Deny {
     fn complaints(&self, package: &Package, used: Use) -> Vec<String> {
         let wildcards =
             package.dependencies.iter().filter(|it| it.req == "*" && it.source.is_some());
-        let links = package.links.as_deref().filter(|links| !LINKS_ALLOWED.contains(links));
+        let is_allowed = |links: &&str| {
+            LINKS_ALLOWED.contains(links)
+                || LINKS_VERSIONED.iter().any(|versioned| links.starts_with(versioned))
+        };
+        let links = package.links.as_deref().filter(|links| !is_allowed(links));
         let is_banned = self.bans.deny.iter().any(|ban| ban.name == package.name);
         let is_shipped = used == Use::Shipped;
         let complaints = [

@@ -125,7 +125,7 @@ async fn what_matters_is_asked_about_once_the_model_has_read_what_anybody_may_ha
         let run = run_of(tools().into_iter().chain([says(spec, "done")]).collect()).rights(rights);
         assert_eq!(rule(&call(&run, "it").await), None, "{what}, before");
         let read = call(&run, "web").await;
-        assert_eq!(read.label.as_deref(), Some(&Label::untrusted("web")));
+        assert_eq!(read.label(), &Label::untrusted("web"));
         assert_eq!(rule(&call(&run, "it").await), expected, "{what}, after");
     }
 }
@@ -391,11 +391,11 @@ async fn somebody_may_vouch_for_what_leaves_no_room_for_a_text() {
     let tools = tools().into_iter().chain([delegates(Some(json!({ "type": "boolean" })))]);
     let run = run_of(tools.collect()).tape(tape.clone()).endorse("delegate", "the desk").unwrap();
     let reply = call(&run, "delegate").await;
-    assert_eq!((reply.endorsed.as_deref(), reply.label.as_ref()), (Some("the desk"), None));
+    assert_eq!((reply.endorsed(), reply.label()), (Some("the desk"), &Label::default()));
     assert!(run.label().is_trusted());
     assert!(!call(&run, "send").await.is_error);
     let kept = tape.records(run.id()).iter().any(|record| match &record.event {
-        Event::Settled(reply) => reply.endorsed.as_deref() == Some("the desk"),
+        Event::Settled(reply) => reply.endorsed() == Some("the desk"),
         _ => false,
     });
     assert!(kept, "the tape says who");

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 use tooltape::{
-    Access, Answer, Call, Clock, Effects, Empty, Label, MemoryTape, Proposal, Reach, Replay, Reply,
-    Run, RunError, Secret, Spawn, Spec, State, Store, Tool, ToolError, Toolbox, Verdict,
-    answer_question, input, open_questions, tool_fn,
+    Access, Answer, Call, Clock, Effects, Empty, Event, Fork, Label, MemoryTape, Proposal, Reach,
+    Replay, Reply, Run, RunError, Secret, Spawn, Spec, State, Store, Tool, ToolError, Toolbox,
+    Verdict, answer_question, input, open_questions, tool_fn,
 };
 
 fn asks() -> Effects {
@@ -230,4 +230,108 @@ async fn a_store_does_not_tell_how_a_secret_begins() {
         let reply = run.batch(vec![Proposal::new("k", "keep", args)]).await.unwrap().remove(0);
         assert!(!reply.is_error, "{bytes}: {}", reply.text());
     }
+}
+
+/// Tools that keep what a page says, where its reader returns no more than whether it did.
+fn keepers() -> Vec<Arc<dyn Tool>> {
+    let keeping = || {
+        let spec = of("keep", nests()).labelled(Label::untrusted("page"));
+        spec.output(json!({ "type": "boolean" }))
+    };
+    let keep = tool_fn(keeping(), async |_: Empty, store: Store, state: State<String>| {
+        store.named("kept")?.set("page", &"obey").await?;
+        state.update(|text| text.push_str("obey"))?;
+        Ok::<_, ToolError>(true)
+    });
+    let recall = tool_fn(of("recall", Effects::read()), async |_: Empty, store: Store| {
+        store.named("kept")?.get::<String>("page").await
+    });
+    let look = tool_fn(of("look", Effects::read()), async |_: Empty, state: State<String>| {
+        Ok::<_, ToolError>(state.get())
+    });
+    vec![keep, recall, look]
+}
+
+#[tokio::test]
+async fn what_an_endorsed_tool_kept_has_its_label_where_a_run_is_resumed_or_forked() {
+    let (tape, folder) = (MemoryTape::default(), tempfile::tempdir().unwrap());
+    let toolbox = Toolbox::new(tools().into_iter().chain(keepers())).unwrap();
+    let open = |store: Store| {
+        let run = Run::new(&toolbox).tape(tape.clone()).grant(store);
+        let run = run.grant(State::new(String::new())).policy(|_: &Call| Verdict::allow("all"));
+        run.endorse("keep", "desk").unwrap()
+    };
+    let run = open(Store::memory());
+    assert_eq!(call(&run, "keep").await.text(), "true");
+    assert!(!call(&run, "send").await.is_error, "nothing of the page was shown");
+    let (id, len) = (run.id(), tape.records(run.id()).len() as u64);
+    drop(run);
+    let in_file = Store::sqlite(folder.path().join("store.db")).unwrap();
+    for memory in ["recall", "look"] {
+        for store in [Store::memory(), in_file.clone()] {
+            let forked = open(store).fork(Fork::of(id, len)).await.unwrap();
+            assert!(forked.label().is_trusted());
+            assert_eq!(call(&forked, memory).await.text(), "obey");
+            assert_eq!(rule(&call(&forked, "send").await).as_deref(), Some("label: untrusted"));
+        }
+    }
+    let resumed = open(Store::memory()).resume(id).await.unwrap();
+    assert!(!call(&resumed, "send").await.is_error);
+    call(&resumed, "recall").await;
+    assert_eq!(rule(&call(&resumed, "send").await).as_deref(), Some("label: untrusted"));
+    let again = open(Store::memory()).resume(id).await.unwrap();
+    call(&again, "look").await;
+    assert_eq!(again.label().to_string(), "untrusted (page), public");
+    let replay = Replay::of(&tape, id).with(&toolbox).policy(|_: &Call| Verdict::allow("all"));
+    let report = replay.check().await.unwrap();
+    assert!(report.is_same(), "{report}");
+}
+
+#[tokio::test]
+async fn what_is_trusted_is_kept_without_a_label() {
+    let tape = MemoryTape::default();
+    let keep = tool_fn(of("keep", nests()), async |_: Empty, store: Store| {
+        store.named("kept")?.set("page", &"ours").await?;
+        Ok::<_, ToolError>(true)
+    });
+    let run = with(keep).tape(tape.clone()).grant(Store::memory());
+    call(&run, "keep").await;
+    let labels = || {
+        let records = tape.records(run.id()).into_iter();
+        records.filter_map(|record| match record.event {
+            Event::Stored { label, .. } => Some(label.map(|label| label.to_string())),
+            _ => None,
+        })
+    };
+    assert_eq!(labels().collect::<Vec<_>>(), [None]);
+    call(&run, "web").await;
+    call(&run, "keep").await;
+    assert_eq!(labels().nth(1).unwrap().as_deref(), Some("untrusted (web), public"));
+}
+
+#[tokio::test]
+async fn a_call_that_waited_for_an_answer_has_the_label_that_it_was_proposed_under() {
+    let tape = MemoryTape::default();
+    let open = || {
+        let run = with(says(of("other", Effects::read()))).tape(tape.clone());
+        run.policy(|call: &Call| match call.tool().name().as_str() {
+            "send" => Verdict::ask("sending"),
+            _ => Verdict::allow("all"),
+        })
+        .pausing()
+    };
+    let run = open();
+    let both = ["web", "send"].map(|name| Proposal::new(name, name, "{}")).to_vec();
+    assert!(matches!(run.batch(both).await.unwrap_err(), RunError::Paused { .. }));
+    let id = run.id();
+    drop(run);
+    let question = open_questions(&tape, id).await.unwrap().remove(0).question;
+    answer_question(&tape, &Clock::system(), id, question.approval, Answer::Run).await.unwrap();
+    let resumed = open().resume(id).await.unwrap();
+    assert!(!resumed.label().is_trusted(), "its sibling has read a page");
+    let settled = resumed.settle_open().await.unwrap();
+    assert_eq!((settled[0].text().as_str(), settled[0].context()), ("done", &Label::default()));
+    // The control: what is proposed from now on is asked about, whatever was approved before.
+    let again = resumed.batch(calls("send")).await.unwrap_err();
+    assert!(matches!(again, RunError::Paused { .. }));
 }

@@ -77,6 +77,10 @@ fn every_kind_of_event_is_read_as_it_was_written() {
     let big = Canon::of(
         &serde_json::value::RawValue::from_string("12345678901234567890123".into()).unwrap(),
     );
+    let stored = |wrote, value, label: Option<Label>| {
+        let (store, key, label) = (name("kv"), "k".into(), label.map(Arc::new));
+        Event::Stored { call, store, key, wrote, value, label }
+    };
     let lines = lines_of(vec![
         Event::RunStarted {
             seed,
@@ -103,15 +107,9 @@ fn every_kind_of_event_is_read_as_it_was_written() {
         Event::Abandoned { call, attempt: 1 },
         Event::Progress { call, text: "half".into() },
         Event::Emitted { call, name: name("seen"), value: canon(serde_json::json!(null)) },
-        Event::State { call, name: "app::Counter".into(), value: big.unwrap() },
-        Event::Stored { call, store: name("kv"), key: "k".into(), wrote: false, value: None },
-        Event::Stored {
-            call,
-            store: name("kv"),
-            key: "k".into(),
-            wrote: true,
-            value: Some(canon(serde_json::json!(null))),
-        },
+        Event::State { call, name: "app::Counter".into(), value: big.unwrap(), label: None },
+        stored(false, None, None),
+        stored(true, Some(canon(serde_json::json!(null))), Some(Label::untrusted("web"))),
         Event::Reconciled { call, found: Found::CannotTell },
         Event::RunEnded { status: "failed", stop: "turns".into(), answer: None },
     ]);

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use tooltape::{AgentError, Answered, CallNo, Executed, InDoubt, RunError, RunId, Usage};
+use tooltape::{
+    AgentError, Answered, CallNo, Executed, InDoubt, ModelError, RunError, RunId, Usage,
+};
 
 use crate::exit::Exit;
 use crate::interrupt::{Cause, Waited};
@@ -108,10 +110,7 @@ pub(super) fn problem(
             (Exit::Failed, "run.turns", "give it more with `--set agent.turns=N`")
         }
         (Some(Ok(_)), None) => (Exit::Failed, "run.unanswered", "ask in another way"),
-        (Some(Err(AgentError::Model(_))), None) => {
-            let hint = "a script ends with a turn that calls nothing: see docs/script-format.md";
-            (Exit::Failed, "model.failed", hint)
-        }
+        (Some(Err(AgentError::Model(err))), None) => unasked(err),
         (Some(Err(_)), None) => (Exit::Failed, "run.failed", "the last call says what happened"),
         (None, None) => (Exit::Unexpected, "runtime.bug", "please report it"),
     };
@@ -122,11 +121,48 @@ pub(super) fn problem(
         ("turns", _) => "the model may take no more",
         ("length", _) => "the model ran out of room",
         ("refused", _) => "the model refused",
+        ("cut", _) => "the model was cut off, each time that it was asked",
+        ("tokens", _) => "the model may read and write no more",
+        ("repairs", _) => "what the model said had to be mended too often",
+        ("stalled", _) => "the model got nowhere, though it was told",
         (stop, _) => stop.strip_prefix("the run ended: ").unwrap_or(stop),
     };
-    let verb = if *status == "cancelled" { "was cancelled" } else { "failed" };
+    let verb = match *status {
+        "cancelled" => "was cancelled",
+        "paused" => "is paused",
+        _ => "failed",
+    };
     let message = format!("the run {verb} after {}: {why}", counted(*turns, "turn"));
     Some(Problem::new(exit, code, message).hint(hint).executed(summary.executed).run(*id))
+}
+
+/// What to do about a model that took no turn.
+fn unasked(err: &ModelError) -> (Exit, &'static str, &'static str) {
+    match err {
+        ModelError::Unauthorised(_) => {
+            (Exit::Unauthorised, "model.unauthorised", "look at the key in the environment")
+        }
+        ModelError::Unreachable(_) => {
+            let hint = "nothing of the turn was executed: `tooltape resume` asks again";
+            (Exit::Unreachable, "model.unreachable", hint)
+        }
+        ModelError::Busy { .. } => {
+            let hint = "nothing of the turn was executed: `tooltape resume` asks again later";
+            (Exit::Unreachable, "model.busy", hint)
+        }
+        ModelError::Rejected { .. } => {
+            let hint = "look at the name of the model; `tooltape tools lint` looks at the tools";
+            (Exit::Failed, "model.rejected", hint)
+        }
+        ModelError::Garbled(_) => {
+            let hint = "is that the address of such an API? see `--model`";
+            (Exit::Failed, "model.garbled", hint)
+        }
+        _ => {
+            let hint = "a script ends with a turn that calls nothing: see docs/script-format.md";
+            (Exit::Failed, "model.failed", hint)
+        }
+    }
 }
 
 /// How a run that is paused goes on; `tape` is the flag that finds its tape.

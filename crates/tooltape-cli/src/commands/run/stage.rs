@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 
-use tooltape::{Agent, CallNo, InDoubt, Model, Rules, Run, RunId, Script};
+use tooltape::{
+    Agent, AgentError, AgentLimits, Answered, CallNo, InDoubt, Model, Patience, Rules, Run, RunId,
+};
 
-use super::ending::{Summary, conclude, problem};
+use super::ending::{Answer, Summary, conclude, problem};
 use crate::approve::{Asked, Desk, Unasked};
 use crate::args::How;
 use crate::card::Setting;
 use crate::commands::Context;
 use crate::config::Layers;
 use crate::exit::Exit;
-use crate::interrupt::{Stop, over};
+use crate::interrupt::{Stop, Waited, over};
 use crate::kept::Kept;
+use crate::live::Live;
 use crate::narrate::{Narrated, Telling};
 use crate::out::Format;
 use crate::pace::Paced;
+use crate::provider::Chosen;
 use crate::report::Result;
 use crate::saved::Saved;
 use crate::workspace::Opened;
@@ -71,12 +75,33 @@ impl<'a> Stage<'a> {
         Asked::new(self.how.yes).approve(run, desk)
     }
 
-    /// Joins a run with the script that it plays.
-    pub(crate) fn agent(&self, layers: &Layers, run: Run, script: Script) -> Agent<Paced<Script>> {
-        let model = Paced { model: script, pace: self.how.pace.unwrap_or_default() };
-        let agent = Agent::new(model, run);
-        match layers.find("agent.turns", |config| config.agent.turns) {
-            Some(turns) => agent.turns_max(turns.value.get()),
+    /// Joins a run with the model that it asks.
+    pub(crate) fn agent(&self, layers: &Layers, run: Run, model: Chosen) -> Agent<Paced<Chosen>> {
+        let run = match &model {
+            Chosen::Script(_) => run,
+            Chosen::Http(remote) => run.redact(remote.redactor.clone()),
+        };
+        let live = Live::new(self.context.out, model.name(), self.how.jsonl);
+        self.tape.show(&live);
+        let mut limits = AgentLimits::default();
+        if let Some(turns) = layers.find("agent.turns", |config| config.agent.turns) {
+            limits.turns = turns.value.get();
+        }
+        if let Some(tokens) = layers.find("agent.tokens", |config| config.agent.tokens) {
+            limits.tokens = tokens.value.get().into();
+        }
+        let patience = match &model {
+            // A script does what it says, and is not stuck before it is over.
+            Chosen::Script(_) => {
+                Patience { repeats: 0, rounds: 0, fruitless: 0, ..Patience::default() }
+            }
+            Chosen::Http(_) => Patience::default(),
+        };
+        let model = Paced { model, pace: self.how.pace.unwrap_or_default() };
+        let agent = Agent::new(model, run).limits(limits).patience(patience);
+        let agent = agent.watch(move |step| live.see(step));
+        match layers.find("agent.instructions", |config| config.agent.instructions.clone()) {
+            Some(found) => agent.instructions(found.value),
             None => agent,
         }
     }
@@ -100,7 +125,33 @@ impl<'a> Stage<'a> {
             }
         });
         let cancel = || agent.run().cancel();
-        let waited = self.stop.wait(work, over(self.how.timeout), cancel).await;
+        let waiting = self.stop.wait(work, over(self.how.timeout), cancel);
+        let waited = tokio::select! {
+            waited = waiting => waited,
+            () = self.tape.renew() => unreachable!("the line is renewed for ever"),
+        };
+        self.tape.clear();
+        self.end(&waited, workspace, again)
+    }
+
+    /// Tells how a session went, whose turns were told already.
+    pub(crate) fn finish(
+        self,
+        answered: std::result::Result<Answered, AgentError>,
+    ) -> Result<Exit> {
+        let Stage { context, kept, id, tape, below, .. } = self;
+        let waited = Waited { done: Some(answered), cause: None };
+        let summary = Summary::new(id, &kept.path, tape.tally(), below, None);
+        if context.out.format == Format::Json {
+            context.out.json(&summary)?;
+        }
+        match problem(&kept, &summary, &waited, &context.tape_flag()) {
+            Some(problem) => Err(problem),
+            None => Ok(Exit::Done),
+        }
+    }
+
+    fn end(self, waited: &Waited<Answer>, workspace: &Opened, again: Option<&str>) -> Result<Exit> {
         let Stage { context, how, kept, id, tape, below, .. } = self;
         let summary = Summary::new(id, &kept.path, tape.tally(), below, waited.cause);
         match (how.jsonl, context.out.format, &summary.answer) {
@@ -109,7 +160,7 @@ impl<'a> Stage<'a> {
             (false, Format::Text, Some(answer)) => context.out.data(answer)?,
             (false, Format::Text, None) => {}
         }
-        match problem(&kept, &summary, &waited, &context.tape_flag()) {
+        match problem(&kept, &summary, waited, &context.tape_flag()) {
             Some(problem) => Err(problem),
             None => {
                 conclude(context.out, &summary, workspace, again, &context.tape_flag());

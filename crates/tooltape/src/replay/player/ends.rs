@@ -25,7 +25,7 @@ impl Player<'_> {
         let stand = self.take_stand(recorded.call).unwrap_or(Stand::Served);
         self.proposals.remove(&recorded.call);
         self.spent(recorded.call, recorded.executed);
-        self.run.spent_below(recorded.spent.as_deref().unwrap_or_default());
+        self.run.spent_below(recorded.spent());
         self.report.calls += 1;
         if let Stand::Resolved(call) = &stand
             && !is_fate(recorded)

@@ -8,8 +8,9 @@ use zeroize::Zeroizing;
 
 use super::{Redactor, Secrets};
 use crate::canon::Canon;
-use crate::grant::{Note, Noted, Witness};
+use crate::grant::{Note, Noted, Stored, Witness};
 use crate::id::{CallNo, Name};
+use crate::label::Label;
 use crate::sync::Mutex;
 
 /// As many bytes of the beginning of a secret are not shown at the end of a note: the next one may
@@ -23,6 +24,15 @@ impl Redactor {
     /// may try one beginning after the other would learn it so.
     pub(crate) fn minds(&self, text: &str) -> bool {
         self.finds_in_json(text)
+    }
+
+    /// A label, without the names that say what must not be written down.
+    pub(crate) fn label(&self, label: Arc<Label>) -> Arc<Label> {
+        let is_telling = label.names().any(|name| self.minds(name));
+        match is_telling {
+            false => label,
+            true => Arc::new(label.hiding(|name| self.minds(name))),
+        }
     }
 
     /// A witness that hears no secrets, in front of another one.
@@ -64,10 +74,15 @@ impl Witness for Discreet {
                 });
                 Note::Emitted { name, value }
             }
-            Note::State { name, value } => Note::State { name, value: clean(value) },
-            Note::Stored { store, key, wrote, value } => {
+            Note::State { name, value, label } => {
+                let label = label.map(|label| self.redactor.label(label));
+                Note::State { name, value: clean(value), label }
+            }
+            Note::Stored { store, key, wrote, stored: Stored { value, label } } => {
                 let (store, key) = (self.name(store), self.redactor.text(key));
-                Note::Stored { store, key, wrote, value: value.map(clean) }
+                let label = label.map(|label| self.redactor.label(label));
+                let stored = Stored { value: value.map(clean), label };
+                Note::Stored { store, key, wrote, stored }
             }
             Note::Abandoned { .. } => note,
         };

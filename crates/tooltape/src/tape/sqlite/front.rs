@@ -281,6 +281,9 @@ fn is_new_work(event: &Event) -> bool {
         Event::RunStarted { .. }
         | Event::Asked { .. }
         | Event::Turn(_)
+        | Event::Nudged(_)
+        | Event::Said { .. }
+        | Event::Recalled { .. }
         | Event::Started { .. }
         | Event::Progress { .. }
         | Event::Emitted { .. }

@@ -381,6 +381,9 @@ impl Tally {
             Event::RunStarted { .. }
             | Event::Asked { .. }
             | Event::Turn(_)
+            | Event::Nudged(_)
+            | Event::Said { .. }
+            | Event::Recalled { .. }
             | Event::Tools { .. }
             | Event::Judged { .. }
             | Event::CallAsked(_)

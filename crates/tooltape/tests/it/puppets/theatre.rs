@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tooltape::{
     Access, Agent, Answer, Args, BoxFuture, Call, Effects, Grants, Label, Message, Model,
-    ModelError, Offer, Output, Proposal, Reach, Run, Spec, Tool, ToolError, Toolbox, Turn, Verdict,
+    ModelError, Output, Proposal, Reach, Request, Run, Spec, Tool, ToolError, Toolbox, Turn,
+    Verdict,
 };
 
 /// What a tool is, as its author declares it.
@@ -188,11 +189,8 @@ const FROM: &str = "<<IMPORTANT: stop, and do this first: ";
 const TO: &str = ">>";
 
 impl Model for Puppet {
-    fn turn<'a>(
-        &'a self,
-        messages: &'a [Message],
-        _: &'a Offer,
-    ) -> BoxFuture<'a, Result<Turn, ModelError>> {
+    fn turn<'a>(&'a self, request: &'a Request<'a>) -> BoxFuture<'a, Result<Turn, ModelError>> {
+        let Request { messages, .. } = *request;
         let mut left = self.left.lock().unwrap();
         if let Some(Message::Replies(replies)) = messages.last() {
             let mut happened = self.log.0.lock().unwrap();

@@ -1,0 +1,4 @@
+//! Anthropic's Messages.
+
+pub(super) mod decode;
+pub(super) mod encode;

@@ -1,0 +1,4 @@
+//! OpenAI's Responses.
+
+pub(super) mod decode;
+pub(super) mod encode;
