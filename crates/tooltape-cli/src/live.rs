@@ -1,5 +1,6 @@
 //! The line at the bottom of a terminal that says what is being waited for, and for how long.
 
+use std::convert::Infallible;
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -55,8 +56,8 @@ impl Live {
         })))
     }
 
-    /// Renews the line until the work is done.
-    pub(crate) async fn renew(&self) {
+    /// Renews the line for as long as somebody waits for it.
+    pub(crate) async fn renew(&self) -> Infallible {
         if !self.state().is_watched {
             return std::future::pending().await;
         }

@@ -1,5 +1,6 @@
 //! A tape that tells what is written on it, as it is written.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 
@@ -88,7 +89,7 @@ impl Narrated {
     }
 
     /// Renews the line that says what is being waited for, if there is one.
-    pub(crate) async fn renew(&self) {
+    pub(crate) async fn renew(&self) -> Infallible {
         match self.0.live.get() {
             Some(live) => live.renew().await,
             None => std::future::pending().await,

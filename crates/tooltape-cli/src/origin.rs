@@ -43,9 +43,13 @@ impl Origin {
         }
     }
 
-    /// The same, asking a model that was named.
+    /// The same, asking a model that was named. A script is found again from any folder.
     pub(crate) fn asking(self, model: Option<&str>) -> Origin {
-        Origin { model: model.map(str::to_owned), ..self }
+        let model = model.map(|model| match model.strip_prefix("script:") {
+            Some(file) => kept(Path::new(file)).map(|file| format!("script:{file}")),
+            None => Some(model.to_owned()),
+        });
+        Origin { model: model.flatten(), ..self }
     }
 
     /// The same, playing a script that was named.

@@ -1,5 +1,6 @@
 //! `tooltape chat`.
 
+use std::convert::Infallible;
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use std::time::Duration;
 
@@ -8,11 +9,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tooltape::{AgentError, Answered, Steer, Stopped};
 
 use super::Context;
-use super::run::{Stage, chosen_model, introduce};
+use super::run::{Cast, Stage, chosen_model};
 use crate::args::Chat;
 use crate::escape;
 use crate::exit::Exit;
-use crate::host::{Prepared, check_grants};
 use crate::origin::Origin;
 use crate::out::{FAINT, STRONG, paint};
 use crate::report::{Problem, Result};
@@ -34,13 +34,8 @@ pub(super) async fn chat(context: &Context<'_>, args: &Chat) -> Result<Exit> {
     let kept = context.location()?.open(context.out)?;
     let prepared = context.host.prepare(&layers, &args.folder, Copying::Fresh)?;
     let origin = Origin::new(&args.folder, &prepared.workspace).asking(args.how.model.as_deref());
-    let run = prepared.run.note(origin.note()).grant(kept.artifacts()?);
-    let Prepared { id, policy, workspace, setting, saved, .. } = prepared;
-    saved.entries()?;
-    let stage = Stage::new(context, &args.how, kept, id).await;
-    let agent = stage.agent(&layers, stage.dress(run, policy, (setting, saved)), model);
-    check_grants(agent.run())?;
-    introduce(context, id, &workspace);
+    let cast = Cast { layers: &layers, prepared, origin, model };
+    let (stage, agent, _) = Stage::open(context, &args.how, kept, cast).await?;
     if is_attended() {
         let how = "say something; Ctrl-C interrupts the model, Ctrl-D ends the session";
         context.out.say(&paint(FAINT, how));
@@ -53,9 +48,9 @@ pub(super) async fn chat(context: &Context<'_>, args: &Chat) -> Result<Exit> {
         let answering = conversation.ask(line);
         let answered = tokio::select! {
             answered = answering => answered,
-            () = interrupting(&stage, presses, &steer) => unreachable!("it listens for ever"),
-            () = steering(&stage, &steer) => unreachable!("it listens for ever"),
-            () = stage.tape.renew() => unreachable!("the line is renewed for ever"),
+            never = interrupting(&stage, presses, &steer) => match never {},
+            never = steering(&stage, &steer) => match never {},
+            never = stage.tape.renew() => match never {},
         };
         stage.tape.clear();
         let goes_on = match &answered {
@@ -83,7 +78,7 @@ pub(super) async fn chat(context: &Context<'_>, args: &Chat) -> Result<Exit> {
 }
 
 /// Waits for Ctrl-C, and interrupts the turn each time.
-async fn interrupting(stage: &Stage<'_>, presses: u32, steer: &Steer) {
+async fn interrupting(stage: &Stage<'_>, presses: u32, steer: &Steer) -> Infallible {
     let mut presses = presses;
     loop {
         presses += 1;
@@ -93,7 +88,7 @@ async fn interrupting(stage: &Stage<'_>, presses: u32, steer: &Steer) {
 }
 
 /// Says what is typed while the model is at work to it, before its next turn.
-async fn steering(stage: &Stage<'_>, steer: &Steer) {
+async fn steering(stage: &Stage<'_>, steer: &Steer) -> Infallible {
     loop {
         tokio::time::sleep(TYPED_PACE).await;
         // What is typed while a card is shown answers it.

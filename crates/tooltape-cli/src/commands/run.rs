@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 use tooltape::{RunId, Script, ScriptError};
 
 pub(super) use ending::approve_hint;
-pub(super) use stage::{First, Stage};
+pub(super) use stage::{Cast, First, Stage};
 
 use super::Context;
 use crate::args::Run as RunArgs;
 use crate::config::Layers;
 use crate::escape;
 use crate::exit::Exit;
-use crate::host::{Prepared, check_grants};
 use crate::model::ModelName;
 use crate::origin::Origin;
 use crate::out::{FAINT, paint};
@@ -61,14 +60,8 @@ pub(super) async fn run(context: &Context<'_>, args: &RunArgs) -> Result<Exit> {
     if is_script {
         origin = origin.playing(&args.what);
     }
-    let run = prepared.run.note(origin.note()).grant(kept.artifacts()?);
-    let Prepared { id, policy, workspace, setting, saved, .. } = prepared;
-    // A file that cannot be read is told before anything runs.
-    saved.entries()?;
-    let stage = Stage::new(context, &args.how, kept, id).await;
-    let agent = stage.agent(&layers, stage.dress(run, policy, (setting, saved)), model);
-    check_grants(agent.run())?;
-    introduce(context, id, &workspace);
+    let cast = Cast { layers: &layers, prepared, origin, model };
+    let (stage, agent, workspace) = Stage::open(context, &args.how, kept, cast).await?;
     let what = (!is_stdin(&args.what)).then(|| quoted(&args.what.display().to_string()));
     let again = what.map(|what| format!("run {what} --yes"));
     stage.play(agent, First::Ask(question), &workspace, again.as_deref()).await

@@ -238,6 +238,20 @@ fn a_line_that_cannot_be_asked_is_said_so_and_the_chat_goes_on() {
 }
 
 #[test]
+fn a_script_that_was_named_as_the_model_is_found_again_from_any_folder() {
+    let home = Home::new();
+    let edits = json!([{ "old": "one", "new": "two" }]);
+    let edit = json!({ "tool": "edit_file", "args": { "path": "a.txt", "edits": edits } });
+    let script = format!("{}\n{{\"say\":\"done\"}}\n", json!({ "calls": [edit] }));
+    home.write("a.txt", "one\n").write("s/s.jsonl", &script).write("elsewhere/x", "");
+    let ran = home.run(&["run", "--model", "script:s/s.jsonl", "-q"]);
+    assert_eq!(ran.code, 7, "{}", ran.stderr);
+    let mut resume = home.command(&["resume", "--yes", "-q"]);
+    let ran = home.ran(resume.current_dir(home.here().join("elsewhere")).output().unwrap());
+    assert_eq!((ran.code, home.read("a.txt").as_str()), (0, "two\n"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_live_session_becomes_a_script_that_plays_it_again() {
     let server = Server::new([calls("echo", r#"{"text": "hi"}"#), says("It said hi.")]);
     let home = Home::new();

@@ -92,8 +92,10 @@ impl<'a, M: Model, R: Borrow<Run>> Conversation<'a, M, R> {
     /// Asks, and goes on until the model answers, a limit is reached, the tools vote to stop or
     /// somebody interrupts or cancels. The run goes on.
     pub async fn ask(&mut self, question: impl Into<Arc<str>>) -> Result<Answered, AgentError> {
-        // What was said before the question comes before it.
-        self.hear()?;
+        // What was said before the question comes before it; the first question opens the run.
+        if !self.messages().is_empty() {
+            self.hear()?;
+        }
         let question = self.run().discreet_text(question.into());
         self.run().record(Event::Asked { text: question.clone() })?;
         self.began_us = self.run().now_us();
@@ -139,7 +141,7 @@ impl<'a, M: Model, R: Borrow<Run>> Conversation<'a, M, R> {
                         let proposals = (first..).map(CallNo).zip(proposals).collect();
                         next = match self.answer_rest(proposals).await? {
                             Some(replies) => self.took(replies),
-                            None => return Ok(self.talk.paused()),
+                            None => return self.drive(Next::Stop(self.talk.paused())).await,
                         };
                     }
                 }

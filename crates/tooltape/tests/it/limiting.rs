@@ -175,6 +175,19 @@ async fn what_is_said_with_an_interrupt_that_comes_too_late_is_answered_all_the_
 }
 
 #[tokio::test]
+async fn what_is_said_to_an_ended_run_waits_for_the_question_that_opens_it_again() {
+    let tape = MemoryTape::default();
+    let run = Run::new(&Toolbox::default()).tape(tape.clone());
+    let agent = Agent::new(Script::new(["one", "two"].map(Turn::answer)), run);
+    agent.ask("First?").await.unwrap();
+    agent.steer().say("By the way.").unwrap();
+    agent.ask("Second?").await.unwrap();
+    let records = tape.records(agent.run().id());
+    let said: Vec<_> = records.iter().skip(4).map(|record| record.event.kind()).collect();
+    assert_eq!(said, ["model.asked", "model.said", "model.turn", "run.ended"]);
+}
+
+#[tokio::test]
 async fn time_is_up_while_a_call_runs() {
     let wait = tool_fn(Spec::new("wait", "Waits.").access(Access::Read), |_: Empty| {
         std::future::pending::<Result<u8, ToolError>>()

@@ -125,17 +125,20 @@ async fn a_label_that_a_host_gives_adds_to_what_the_run_knows() {
     assert_eq!(resumed.label().to_string(), "untrusted (web), internal");
 }
 
+/// A run that waits for an answer on the tape before it sends.
+fn pausing_to_send(tape: &MemoryTape) -> Run {
+    let run = with(says(of("other", Effects::read()))).tape(tape.clone());
+    run.policy(|call: &Call| match call.tool().name().as_str() {
+        "send" => Verdict::ask("sending"),
+        _ => Verdict::allow("all"),
+    })
+    .pausing()
+}
+
 #[tokio::test]
 async fn a_yes_on_the_tape_for_the_whole_run_is_for_one_call_under_a_label() {
     let tape = MemoryTape::default();
-    let open = || {
-        let run = with(says(of("other", Effects::read()))).tape(tape.clone());
-        run.policy(|call: &Call| match call.tool().name().as_str() {
-            "send" => Verdict::ask("sending"),
-            _ => Verdict::allow("all"),
-        })
-        .pausing()
-    };
+    let open = || pausing_to_send(&tape);
     let run = open();
     call(&run, "web").await;
     let paused = run.batch(calls("send")).await.unwrap_err();
@@ -312,14 +315,7 @@ async fn what_is_trusted_is_kept_without_a_label() {
 #[tokio::test]
 async fn a_call_that_waited_for_an_answer_has_the_label_that_it_was_proposed_under() {
     let tape = MemoryTape::default();
-    let open = || {
-        let run = with(says(of("other", Effects::read()))).tape(tape.clone());
-        run.policy(|call: &Call| match call.tool().name().as_str() {
-            "send" => Verdict::ask("sending"),
-            _ => Verdict::allow("all"),
-        })
-        .pausing()
-    };
+    let open = || pausing_to_send(&tape);
     let run = open();
     let both = ["web", "send"].map(|name| Proposal::new(name, name, "{}")).to_vec();
     assert!(matches!(run.batch(both).await.unwrap_err(), RunError::Paused { .. }));

@@ -7,16 +7,19 @@ use tooltape::{
 };
 
 use super::ending::{Answer, Summary, conclude, problem};
+use super::introduce;
 use crate::approve::{Asked, Desk, Unasked};
 use crate::args::How;
 use crate::card::Setting;
 use crate::commands::Context;
 use crate::config::Layers;
 use crate::exit::Exit;
+use crate::host::{Prepared, check_grants};
 use crate::interrupt::{Stop, Waited, over};
 use crate::kept::Kept;
 use crate::live::Live;
 use crate::narrate::{Narrated, Telling};
+use crate::origin::Origin;
 use crate::out::Format;
 use crate::pace::Paced;
 use crate::provider::Chosen;
@@ -36,6 +39,14 @@ pub(crate) struct Stage<'a> {
     pub(crate) again: Vec<CallNo>,
     /// The calls of nested runs that were in doubt when the run was resumed.
     pub(crate) below: Vec<InDoubt>,
+}
+
+/// Who plays: a run as it was prepared, where it comes from, and its model.
+pub(crate) struct Cast<'l> {
+    pub(crate) layers: &'l Layers,
+    pub(crate) prepared: Prepared,
+    pub(crate) origin: Origin,
+    pub(crate) model: Chosen,
 }
 
 /// What the agent does first.
@@ -58,6 +69,25 @@ impl<'a> Stage<'a> {
         let tape = Narrated::new(kept.tape.clone(), id, context.out, telling);
         let stop = Stop::listen().await;
         Stage { context, how, kept, id, tape, stop, again: Vec::new(), below: Vec::new() }
+    }
+
+    /// The stage of a new run, with its agent, and the folder that it works in.
+    pub(crate) async fn open(
+        context: &'a Context<'a>,
+        how: &'a How,
+        kept: Kept,
+        cast: Cast<'_>,
+    ) -> Result<(Stage<'a>, Agent<Paced<Chosen>>, Opened)> {
+        let Cast { layers, prepared, origin, model } = cast;
+        let Prepared { id, run, policy, workspace, setting, saved } = prepared;
+        let run = run.note(origin.note()).grant(kept.artifacts()?);
+        // A file that cannot be read is told before anything runs.
+        saved.entries()?;
+        let stage = Stage::new(context, how, kept, id).await;
+        let agent = stage.agent(layers, stage.dress(run, policy, (setting, saved)), model);
+        check_grants(agent.run())?;
+        introduce(context, id, &workspace);
+        Ok((stage, agent, workspace))
     }
 
     /// Gives a run its policy, its tape, and somebody to ask.
@@ -128,7 +158,7 @@ impl<'a> Stage<'a> {
         let waiting = self.stop.wait(work, over(self.how.timeout), cancel);
         let waited = tokio::select! {
             waited = waiting => waited,
-            () = self.tape.renew() => unreachable!("the line is renewed for ever"),
+            never = self.tape.renew() => match never {},
         };
         self.tape.clear();
         self.end(&waited, workspace, again)
