@@ -50,7 +50,7 @@ pub fn call(effort: Effort) -> Measured {
 }
 
 /// What a call costs in a turn of so many, with all that the turn costs.
-fn nanos_per_call(calls: usize) -> f64 {
+pub fn nanos_per_call(calls: usize) -> f64 {
     let runtime = Builder::new_current_thread().enable_time().build();
     let runtime = runtime.expect("a thread can have a runtime");
     let proposals = (0..calls).map(|no| Proposal::new(format!("call_{no}"), "add", ADD_TEXT));

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::race::{Effort, Measured, median};
-use crate::{agent, batch, canon, dispatch, policy, replay, schema, sse, tape};
+use crate::{agent, batch, canon, dispatch, kit, policy, replay, sandbox, schema, sse, tape};
 
 /// How often a figure that misses its floor is measured again.
 const AGAIN: usize = 3;
@@ -102,6 +102,10 @@ const fn micros(name: &'static str, floor: f64, moonshot: f64) -> Figure {
     Figure { name, unit: "µs", better: Better::Lower, floor, moonshot }
 }
 
+const fn millis(name: &'static str, floor: f64, moonshot: f64) -> Figure {
+    Figure { name, unit: "ms", better: Better::Lower, floor, moonshot }
+}
+
 const fn share(name: &'static str, floor: f64, moonshot: f64) -> Figure {
     Figure { name, unit: "×", better: Better::Higher, floor, moonshot }
 }
@@ -111,7 +115,7 @@ const fn rate(name: &'static str, floor: f64, moonshot: f64) -> Figure {
 }
 
 /// Every figure whose part is built.
-pub const BOARD: [Benchmark; 20] = [
+pub const BOARD: [Benchmark; 24] = [
     Benchmark { figure: ratio("dispatch.full", 10.0, 3.6), measure: dispatch::full },
     Benchmark { figure: ratio("dispatch.tools", 1.1, 1.0), measure: dispatch::tools },
     Benchmark { figure: count("dispatch.allocs", 10.0, 3.0), measure: dispatch::allocs },
@@ -132,4 +136,8 @@ pub const BOARD: [Benchmark; 20] = [
     Benchmark { figure: ratio("tape.nosync", 8.0, 1.5), measure: tape::nosync },
     Benchmark { figure: rate("tape.verify", 300_000.0, 1_000_000.0), measure: tape::verify },
     Benchmark { figure: rate("replay.rate", 50_000.0, 500_000.0), measure: replay::rate },
+    Benchmark { figure: ratio("kit.grep", 1.3, 1.0), measure: kit::grep },
+    Benchmark { figure: ratio("kit.glob", 1.3, 1.0), measure: kit::glob },
+    Benchmark { figure: micros("kit.read", 1_000.0, 300.0), measure: kit::read },
+    Benchmark { figure: millis("sandbox.spawn", 20.0, 8.0), measure: sandbox::spawn },
 ];

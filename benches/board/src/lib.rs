@@ -13,6 +13,8 @@ pub mod agent;
 pub mod sse;
 pub mod tape;
 pub mod replay;
+pub mod kit;
+pub mod sandbox;
 mod figure;
 
 pub use corpus::{Customer, Item, Order, Orders, Shipping, order, orders, text};

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use tooltape::{Answer, CallNo, Pending, Run};
+use tooltape::{Answer, CallNo, Pending, Run, RunId};
 
 use crate::card::{Card, Setting};
 use crate::interrupt::Stop;
@@ -44,8 +44,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) setting: Setting,
     pub(crate) saved: Saved,
     pub(crate) unasked: Unasked,
-    /// Of the calls that may have happened, those that are done again.
-    pub(crate) again: Vec<CallNo>,
+    /// Of the calls that may have happened, those that are done again, by their runs.
+    pub(crate) again: Vec<(RunId, CallNo)>,
 }
 
 impl Asked {
@@ -63,7 +63,8 @@ impl Asked {
         let Desk { out, stop, setting, saved, unasked, again } = desk;
         let (stop, turn) = (stop.clone(), Arc::new(Semaphore::new(1)));
         run.approver(move |pending| {
-            let is_named = again.contains(&pending.call().no());
+            let call = pending.call().no();
+            let is_named = pending.run().is_some_and(|run| again.contains(&(run, call)));
             let known = match pending.is_in_doubt() {
                 true => is_named.then_some(Answer::Once),
                 false => saved_answer(pending, &saved, out),

@@ -56,6 +56,9 @@ pub(crate) struct Global {
     /// The folder that file tools work in: short for `--set workspace=DIR`
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<String>,
+    /// Run processes without a sandbox: they may do whatever you may, and every result says so
+    #[arg(long, global = true)]
+    pub(crate) unsafe_no_sandbox: bool,
     /// The tape; `$XDG_DATA_HOME/tooltape/runs.db` unless told
     #[arg(long, global = true, env = "TOOLTAPE_TAPE", value_name = "FILE")]
     #[arg(hide_env_values = true, value_hint = ValueHint::FilePath)]
@@ -110,6 +113,8 @@ pub(crate) enum Command {
     /// Explain the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Say what the sandbox can do on this machine, and how to get the rest
+    Doctor,
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -256,6 +261,12 @@ pub(crate) enum Tools {
     Show {
         /// The tool
         name: String,
+    },
+    /// Make a program a tool: show what it asks for, and write it into `tooltape.toml`
+    Add {
+        /// The program, below the folder of `tooltape.toml`
+        #[arg(value_hint = ValueHint::FilePath)]
+        program: PathBuf,
     },
     /// Say what providers would refuse or lose, and what the tools leave undeclared
     Lint {

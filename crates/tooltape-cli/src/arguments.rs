@@ -50,11 +50,15 @@ pub(crate) fn can_have(schema: &Value, key: &str) -> bool {
     let (mut has_properties, mut is_open, mut is_there) = (false, false, false);
     let mut steps = SCHEMA_STEPS_MAX;
     walk(schema, schema, &mut steps, &mut |object| {
-        let Some(properties) = object.get("properties") else { return };
-        has_properties = true;
-        is_there |= properties.get(key).is_some();
         let closing = ["additionalProperties", "unevaluatedProperties"];
-        is_open |= !closing.iter().any(|word| object.get(*word) == Some(&Value::Bool(false)));
+        let is_closed = closing.iter().any(|word| object.get(*word) == Some(&Value::Bool(false)));
+        let properties = object.get("properties");
+        if properties.is_none() && !is_closed {
+            return;
+        }
+        has_properties = true;
+        is_there |= properties.is_some_and(|properties| properties.get(key).is_some());
+        is_open |= !is_closed;
     });
     is_there || is_open || !has_properties || steps == 0
 }

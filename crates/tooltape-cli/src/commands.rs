@@ -5,6 +5,7 @@ mod call;
 mod chat;
 mod completions;
 mod config;
+mod doctor;
 mod init;
 mod policy;
 mod run;
@@ -20,6 +21,7 @@ mod verify;
 mod export;
 mod record_test;
 mod tools;
+mod tools_add;
 
 use std::path::{Path, PathBuf};
 
@@ -130,6 +132,7 @@ pub(crate) fn dispatch(context: &Context<'_>, args: &Args) -> Result<Exit> {
         Command::Import { file } => export::import(context, file).map_err(Problem::of_files),
         Command::Tools(Tools::List) => tools::list(context),
         Command::Tools(Tools::Show { name }) => tools::show(context, name),
+        Command::Tools(Tools::Add { program }) => block_on(tools_add::add(context, program))?,
         Command::Tools(Tools::Lint { provider, deny }) => tools::lint(context, provider, *deny),
         Command::Tools(Tools::Export { provider }) => tools::export(context, *provider),
         Command::Policy(PolicyCommand::Check) => policy::check(context),
@@ -137,6 +140,7 @@ pub(crate) fn dispatch(context: &Context<'_>, args: &Args) -> Result<Exit> {
         Command::Init(init) => init::init(context, &init.folder),
         Command::Config(ConfigCommand::Explain { key }) => config::explain(context, key.as_deref()),
         Command::Config(ConfigCommand::Schema) => config::schema(context),
+        Command::Doctor => doctor::doctor(context),
         Command::Completions { shell } => completions::completions(context, *shell),
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Config {
     /// The agent that `tooltape run` runs.
     #[serde(default)]
     pub(crate) agent: AgentTable,
+    /// Models that the agent's model gives tasks to, by the names of the tools that do.
+    pub(crate) sub_agents: Option<BTreeMap<String, SubAgentTable>>,
     /// Which tools there are.
     #[serde(default)]
     pub(crate) tools: ToolsTable,
@@ -44,6 +46,9 @@ pub(crate) struct Config {
     /// Whom what the workspace holds may come from, and whom it is not for.
     #[serde(default)]
     pub(crate) labels: LabelsTable,
+    /// Whom tools may ask on the web.
+    #[serde(default)]
+    pub(crate) http: HttpTable,
     /// Secrets, by their names: tools that take one have it, and nothing that leaves shows it.
     pub(crate) secrets: Option<BTreeMap<String, SecretTable>>,
 }
@@ -85,6 +90,24 @@ pub(crate) struct AgentTable {
     pub(crate) tokens: Option<NonZeroU32>,
 }
 
+/// A model that the agent's model gives tasks to. It has the tools and the rights of its caller.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct SubAgentTable {
+    /// What it is good for, as its caller's model reads it.
+    pub(crate) description: String,
+    /// Its model, named as `agent.model` is. Default: the agent's own, where that is no script.
+    pub(crate) model: Option<ModelName>,
+    /// What its model is told to hold to in every task.
+    pub(crate) instructions: Option<String>,
+    /// The only tools that it has. Default: all of its caller's.
+    pub(crate) tools: Option<Vec<String>>,
+    /// The most turns that its model may take for a task. Default: 32.
+    pub(crate) turns: Option<NonZeroU32>,
+    /// The most tokens that its model may read and write for a task. Default: any number.
+    pub(crate) tokens: Option<NonZeroU32>,
+}
+
 /// Which tools there are.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
@@ -97,6 +120,18 @@ pub(crate) struct ToolsTable {
     pub(crate) promote: Option<Vec<String>>,
     /// What the calls of a tool touch, by its name, whatever the tool itself says.
     pub(crate) touches: Option<BTreeMap<String, TouchesTable>>,
+    /// Programs that are tools, each with its manifest beside it; `tooltape tools add` writes them.
+    pub(crate) executable: Option<Vec<ExecutableTable>>,
+}
+
+/// A program that is a tool. It runs in the sandbox.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct ExecutableTable {
+    /// The program. A project's must be in its own folder.
+    pub(crate) program: String,
+    /// The hash of the program and its manifest, as they were when somebody looked at them.
+    pub(crate) hash: Option<String>,
 }
 
 /// What the calls of a tool touch, as keys such as `db:customers/{id}`: a domain and a path, in
@@ -122,6 +157,19 @@ pub(crate) struct SecretTable {
     pub(crate) command: Option<Vec<String>>,
     /// How long the program may take, in seconds. Default: 60.
     pub(crate) seconds: Option<NonZeroU32>,
+    /// Lets processes use it that never hold it.
+    pub(crate) broker: Option<BrokerTable>,
+}
+
+/// How processes use a secret that they never hold: the variable holds a token, and only the host
+/// gets the secret in its place.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct BrokerTable {
+    /// The one host that is told the secret, in header fields of what is asked of it.
+    pub(crate) host: String,
+    /// The variable of processes that holds the token.
+    pub(crate) variable: String,
 }
 
 /// Who may do what.
@@ -154,6 +202,20 @@ pub(crate) struct LabelsTable {
     pub(crate) internal: Option<Vec<String>>,
     /// Hosts that may be told what is not public. Only for your own configuration.
     pub(crate) tell: Option<Vec<String>>,
+}
+
+/// Whom tools may ask on the web.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct HttpTable {
+    /// Hosts that `web_fetch` and processes in the sandbox may ask for pages, such as `docs.rs`,
+    /// `*.example.com` or `example.com:80`; the port is 443 where none is named. Also rights to
+    /// more than pages, such as `net:any:example.com`. Default: none. A project can only leave
+    /// fewer of those that its user names.
+    pub(crate) allow: Option<Vec<String>>,
+    /// Of these, the ones that may be on this machine or in its own network, each as `host:port`.
+    /// Only for your own configuration.
+    pub(crate) private: Option<Vec<String>>,
 }
 
 /// What happens to calls that no rule decides.

@@ -4,18 +4,25 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use tooltape::{Clock, Missing, Random, Rights, Rules, Run, RunId, Secret, Tool, Toolbox};
+use tooltape::{
+    Clock, Missing, Random, RegisterError, Rights, Rules, Run, RunId, Secret, State, Tool, Toolbox,
+};
+use tooltape_kit::{Plan, Sandbox};
 
+use crate::asking;
 use crate::card::Setting;
 use crate::config::{Found, Layers, Rank};
+use crate::executables;
 use crate::exit::Exit;
 use crate::labels;
 use crate::origin::Origin;
 use crate::policy::{StatedRights, stated};
 use crate::report::{Problem, Result};
 use crate::saved::Saved;
-use crate::secrets::Secrets;
+use crate::secrets::{self, Secrets};
+use crate::sub_agents;
 use crate::touches;
+use crate::web;
 use crate::workspace::{self, Copying, Opened};
 
 /// Hands a run something that the program's tools need.
@@ -25,6 +32,7 @@ pub(crate) type GrantTo = Box<dyn Fn(Run) -> Run>;
 pub(crate) struct Host {
     tools: Toolbox,
     grants: Vec<GrantTo>,
+    sandbox: Sandbox,
     /// What the configuration names, once it was read.
     secrets: OnceCell<Secrets>,
 }
@@ -59,45 +67,55 @@ impl Host {
     pub(crate) fn new(
         own: impl IntoIterator<Item = Arc<dyn Tool>>,
         grants: Vec<GrantTo>,
+        sandbox: Sandbox,
     ) -> Result<Host> {
         let builtin = tooltape::builtin::tools().into_iter();
         let builtin = builtin.chain([tooltape::builtin::read_artifact()]);
-        let tools = builtin.chain(tooltape_kit::tools()).chain(own);
-        let tools = Toolbox::new(tools).map_err(|err| {
+        let kit = tooltape_kit::tools().into_iter().chain(tooltape_kit::process_tools());
+        let kit = kit.chain(tooltape_kit::plain_tools()).chain(tooltape_kit::web_tools());
+        let tools = builtin.chain(kit).chain(own);
+        let refused = |err: RegisterError| {
             Problem::new(Exit::Unexpected, "tool.refused", err.to_string())
                 .hint("mend the tool's declaration in the program that brings it")
-        })?;
-        Ok(Host { tools, grants, secrets: OnceCell::new() })
+        };
+        let mut tools = Toolbox::new(tools).map_err(refused)?;
+        for tool in tooltape_kit::process_tools() {
+            sandbox.vouch(&mut tools, &tool.spec().name).map_err(refused)?;
+        }
+        Ok(Host { tools, grants, sandbox, secrets: OnceCell::new() })
+    }
+
+    /// The program's tools, and those that the configuration adds.
+    fn all_tools(&self, layers: &Layers) -> Result<Toolbox> {
+        let mut tools = executables::added(layers, self.tools.clone(), &self.sandbox)?;
+        sub_agents::add(layers, &mut tools)?;
+        Ok(tools)
     }
 
     /// The tools that the configuration leaves.
     pub(crate) fn toolbox(&self, layers: &Layers) -> Result<Toolbox> {
+        let tools = self.all_tools(layers)?;
         for name in layers.all("tools.allow", |config| config.tools.allow.as_ref()) {
-            self.check_named(&name)?;
+            check_named(&tools, &name)?;
         }
-        let mut toolbox = self.tools.clone();
+        let mut toolbox = tools.clone();
         for allowed in layers.narrowed("tools.allow", |config| config.tools.allow.clone()) {
             let unnamed = |name: &&str| !allowed.value.iter().any(|allowed| allowed == name);
-            for name in self.tools.names().filter(unnamed) {
+            for name in tools.names().filter(unnamed) {
                 toolbox.remove(name);
             }
         }
         for disabled in layers.all("tools.disable", |config| config.tools.disable.as_ref()) {
-            self.check_named(&disabled)?;
+            check_named(&tools, &disabled)?;
             toolbox.remove(disabled.value);
         }
-        touches::apply(layers, &self.tools, &mut toolbox)?;
+        touches::apply(layers, &tools, &mut toolbox)?;
         Ok(toolbox)
     }
 
-    /// A mistyped name must not leave a tool where none should be.
-    fn check_named(&self, name: &Found<'_, &String>) -> Result {
-        // A user's lists are for all programs, and not every program has every tool.
-        let is_known = self.tools.get(name.value).is_some() || name.layer.rank() == Rank::User;
-        match is_known {
-            true => Ok(()),
-            false => Err(name.problem(None, format!("there is no tool named `{}`", name.value))),
-        }
+    /// Where processes run.
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
     }
 
     /// Whether the program has this tool, whatever the configuration says.
@@ -140,7 +158,7 @@ impl Host {
     ) -> Result<Rights> {
         let workspace = workspace::open(layers, project, new_id(), copying)?;
         let run = Run::new(&self.toolbox(layers)?).grant(workspace.grant.clone());
-        let run = unread(run, layers)?;
+        let run = unread(self.reaching(layers, run, None)?, layers)?;
         Ok(self.grants.iter().fold(run, |run, grant| grant(run)).held())
     }
 
@@ -148,29 +166,34 @@ impl Host {
     pub(crate) fn sketch(&self, layers: &Layers, project: &Path) -> Result<Prepared> {
         let id = new_id();
         let workspace = workspace::open(layers, project, id, Copying::Unneeded)?;
-        let InPlace { run, policy, setting } =
-            self.assemble(layers, &workspace, |run| unread(run, layers))?;
+        let InPlace { run, policy, setting } = self.assemble(layers, &workspace, None)?;
         let saved = Saved::find(project, &workspace)?;
         Ok(Prepared { id, run: run.known_as(id), policy, workspace, setting, saved })
     }
 
     /// A run that is to work in a workspace that is there.
     pub(crate) fn prepare_in(&self, layers: &Layers, workspace: &Opened) -> Result<InPlace> {
-        self.assemble(layers, workspace, |run| self.secrets(layers)?.give(run, layers))
+        self.assemble(layers, workspace, Some(self.secrets(layers)?))
     }
 
     fn assemble(
         &self,
         layers: &Layers,
         workspace: &Opened,
-        give_secrets: impl Fn(Run) -> Result<Run>,
+        secrets: Option<&Secrets>,
     ) -> Result<InPlace> {
         let toolbox = self.toolbox(layers)?;
-        let policy = stated(layers, &self.tools)?;
+        let policy = stated(layers, &self.all_tools(layers)?)?;
         let granted = || -> Result<Run> {
             let files = labels::labelled(layers, workspace.grant.clone())?;
             let run = Run::new(&toolbox).clock(Clock::system()).grant(files);
-            let run = labels::telling(layers, give_secrets(run)?)?;
+            let run = run.redact(sub_agents::redactor(layers));
+            let run = self.reaching(layers, helped(run), secrets)?;
+            let run = match secrets {
+                Some(secrets) => secrets.give(run, layers)?,
+                None => unread(run, layers)?,
+            };
+            let run = labels::telling(layers, run)?;
             let run = self.grants.iter().fold(run, |run, grant| grant(run));
             Ok(stricter(layers, StatedRights::new(layers)?.give(run)))
         };
@@ -182,13 +205,37 @@ impl Host {
 }
 
 impl Host {
+    /// A run with its ways to others: the web, and processes that may ask as much.
+    fn reaching(&self, layers: &Layers, run: Run, secrets: Option<&Secrets>) -> Result<Run> {
+        let http = web::http(layers)?;
+        let sandbox = self.sandbox.clone().network(http.clone());
+        let sandbox = secrets::brokered(layers, sandbox, secrets)?;
+        Ok(run.grant(http).grant(sandbox))
+    }
+
     /// A run that will only be played again, and the policy to give it.
     pub(crate) fn rehearse(&self, layers: &Layers) -> Result<Rehearsal> {
         let toolbox = self.toolbox(layers)?;
-        let policy = stated(layers, &self.tools)?;
-        let run = self.grants.iter().fold(Run::new(&toolbox), |run, grant| grant(run));
+        let policy = stated(layers, &self.all_tools(layers)?)?;
+        let run = helped(Run::new(&toolbox));
+        let run = self.grants.iter().fold(run, |run, grant| grant(run));
         let run = labels::telling(layers, stricter(layers, run))?;
         Ok(Rehearsal { run, policy, toolbox })
+    }
+}
+
+/// The run, with a plan of its own and somebody to ask.
+fn helped(run: Run) -> Run {
+    run.grant(State::new(Plan::default())).grant(asking::person())
+}
+
+/// A mistyped name must not leave a tool where none should be.
+fn check_named(tools: &Toolbox, name: &Found<'_, &String>) -> Result {
+    // A user's lists are for all programs, and not every program has every tool.
+    let is_known = tools.get(name.value).is_some() || name.layer.rank() == Rank::User;
+    match is_known {
+        true => Ok(()),
+        false => Err(name.problem(None, format!("there is no tool named `{}`", name.value))),
     }
 }
 

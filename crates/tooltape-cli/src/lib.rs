@@ -20,6 +20,7 @@
 //!     tooltape_cli::main(tools![greet])
 //! }
 //! ```
+#![forbid(unsafe_code)]
 
 mod escape;
 mod when;
@@ -31,12 +32,19 @@ mod args;
 mod arguments;
 mod model;
 mod config;
+mod script;
+mod provider;
+mod sub_agents;
 mod policy;
 mod touches;
+mod executables;
+mod asking;
 mod labels;
+mod web;
 mod copy;
 mod secrets;
 mod workspace;
+mod sandbox;
 mod origin;
 mod members;
 mod card;
@@ -52,7 +60,6 @@ mod tell;
 mod live;
 mod narrate;
 mod pace;
-mod provider;
 mod refusal;
 mod lint;
 mod commands;
@@ -72,6 +79,7 @@ use exit::Exit;
 use host::{GrantTo, Host};
 use out::{Color, Detail, Format, Out};
 use report::{Problem, Result};
+use sandbox::Walls;
 
 /// Runs the command line with these tools beside the ones in the box.
 ///
@@ -113,6 +121,9 @@ impl Cli {
 
     /// Does what the program's arguments say, and tells how it ended.
     pub fn main(self) -> ExitCode {
+        if let Some(ended) = sandbox::play_helper() {
+            return ended;
+        }
         let typed: Vec<OsString> = std::env::args_os().collect();
         match Args::try_parse_from(&typed) {
             Err(err) => usage(&err, &typed).into(),
@@ -133,7 +144,8 @@ impl Cli {
         // A tool's panic becomes its reply, and one of ours a problem: nothing else is printed.
         panic::set_hook(Box::new(|_| {}));
         let done = panic::catch_unwind(AssertUnwindSafe(|| -> Result<Exit> {
-            let host = Host::new(self.tools, self.grants)?;
+            let walls = if args.global.unsafe_no_sandbox { Walls::Waived } else { Walls::Wanted };
+            let host = Host::new(self.tools, self.grants, sandbox::sandbox(walls)?)?;
             dispatch(&Context::new(&host, out, args), args)
         }));
         let problem = match done {

@@ -7,8 +7,9 @@ use serde_json::Value;
 use tooltape::dialect::{Advert, Dialect, Severity, lint};
 use tooltape::{
     Access, Artifacts, Bound, Cancel, Clock, Determinism, Errors, Need, Progress, Random,
-    Registered, Right, RunInfo, Spec, Toolbox,
+    Registered, Right, RunInfo, Spec, State, Toolbox,
 };
+use tooltape_kit::{AskUser, Plan};
 
 use crate::args::Level;
 
@@ -200,6 +201,9 @@ impl Tool<'_> {
             Need::of::<Progress>(),
             Need::of::<Cancel>(),
             Need::of::<Artifacts>(),
+            // No right is about what a run keeps for itself, nor about its user.
+            Need::of::<State<Plan>>(),
+            Need::of::<AskUser>(),
         ];
         let needs = self.spec.needs.iter().filter(|need| !harmless.contains(need));
         let needs: Vec<String> = needs.map(|need| format!("`{}`", need.name())).collect();

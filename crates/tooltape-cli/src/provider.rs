@@ -4,6 +4,7 @@ use std::env;
 use std::net::IpAddr;
 
 use tooltape::http::{HttpModel, Provider, ProviderError};
+use tooltape::limits::SECRET_BYTES_MIN;
 use tooltape::wire::Api;
 use tooltape::{BoxFuture, Model, ModelError, Redactor, Request, Script, Secret, Turn};
 
@@ -52,25 +53,35 @@ pub(crate) fn named(layers: &Layers) -> Option<Found<'_, ModelName>> {
 pub(crate) struct Remote {
     pub(crate) name: String,
     pub(crate) model: HttpModel,
-    /// What keeps its key out of all that is written down.
-    pub(crate) redactor: Redactor,
 }
 
 /// The model behind an API that the configuration names. `None` where a script is played.
 pub(crate) fn remote(layers: &Layers) -> Result<Option<Remote>> {
     let Some(found) = named(layers) else { return Ok(None) };
-    let (provider, key) = match &found.value {
+    check_server(&found)?;
+    behind(&found.value)
+}
+
+/// Whoever runs a project need not trust it with what is said to a model, nor with a key.
+pub(crate) fn check_server(found: &Found<'_, ModelName>) -> Result {
+    match (&found.value, found.layer.rank()) {
+        (ModelName::Served { .. }, Rank::Project) => {
+            let why = "a project cannot say which server is asked: name it with `--model`";
+            Err(found.problem(None, why))
+        }
+        (_, _) => Ok(()),
+    }
+}
+
+/// The model of this name behind an API. `None` where it is a script.
+pub(crate) fn behind(name: &ModelName) -> Result<Option<Remote>> {
+    let (provider, key) = match name {
         ModelName::Script | ModelName::ScriptFile(_) => return Ok(None),
         ModelName::Provided(api, model) => provided(*api, model)?,
         ModelName::Served { base, model } => {
-            // Whoever runs a project need not trust it with what is said, nor with a key.
-            if found.layer.rank() == Rank::Project {
-                let why = "a project cannot say which server is asked: name it with `--model`";
-                return Err(found.problem(None, why));
-            }
             let provider = Provider::new(Api::Compatible, model.clone()).at(base);
             let provider = proxied(provider.map_err(|err| unusable(&err))?);
-            (provider, key(&[SERVER_KEY]))
+            (provider, key_of(name))
         }
     };
     let provider = match &key {
@@ -78,19 +89,40 @@ pub(crate) fn remote(layers: &Layers) -> Result<Option<Remote>> {
         None => provider,
     };
     let model = provider.build().map_err(|err| unusable(&err))?;
-    let redactor = Redactor::new(key.iter().map(|key| key.expose())).unwrap_or_default();
-    Ok(Some(Remote { name: found.value.to_string(), model, redactor }))
+    Ok(Some(Remote { name: name.to_string(), model }))
 }
 
-/// A model of a provider, at the address and with the key that the environment has.
-fn provided(api: Api, model: &str) -> Result<(Provider, Option<Secret<String>>)> {
-    let (keys, base): (&[&str], &str) = match api {
+/// What keeps the keys of models out of all that is written down.
+pub(crate) fn redactor<'n>(names: impl IntoIterator<Item = &'n ModelName>) -> Redactor {
+    let keys: Vec<_> = names.into_iter().filter_map(key_of).collect();
+    // What is too short to be looked for is no key.
+    let keys = keys.iter().map(|key| key.expose()).filter(|key| key.len() >= SECRET_BYTES_MIN);
+    Redactor::new(keys).unwrap_or_default()
+}
+
+/// The key that the environment has for a model.
+fn key_of(name: &ModelName) -> Option<Secret<String>> {
+    match name {
+        ModelName::Script | ModelName::ScriptFile(_) => None,
+        ModelName::Provided(api, _) => key(variables(*api).0),
+        ModelName::Served { .. } => key(&[SERVER_KEY]),
+    }
+}
+
+/// The variables that may have the key for an API, and the one that may have its address.
+fn variables(api: Api) -> (&'static [&'static str], &'static str) {
+    match api {
         Api::OpenAi | Api::Responses => (&["OPENAI_API_KEY"], "OPENAI_BASE_URL"),
         Api::Anthropic => (&["ANTHROPIC_API_KEY"], "ANTHROPIC_BASE_URL"),
         Api::Gemini => (&["GEMINI_API_KEY", "GOOGLE_API_KEY"], "GEMINI_BASE_URL"),
         Api::Mistral => (&["MISTRAL_API_KEY"], "MISTRAL_BASE_URL"),
         Api::Compatible => (&[SERVER_KEY], ""),
-    };
+    }
+}
+
+/// A model of a provider, at the address and with the key that the environment has.
+fn provided(api: Api, model: &str) -> Result<(Provider, Option<Secret<String>>)> {
+    let (keys, base) = variables(api);
     let Some(key) = key(keys) else {
         let name = keys[0];
         let message = format!("`{api}:{model}` wants a key, and `{name}` is not set");

@@ -4,10 +4,11 @@ mod read;
 
 use std::collections::BTreeMap;
 
-use tooltape::scope::{Variable, Word};
+use tooltape::scope::{Host, Variable, Word};
 use tooltape::{Redactor, Run, Secret};
+use tooltape_kit::Sandbox;
 
-use crate::config::{Found, Layers, Rank, SecretTable};
+use crate::config::{BrokerTable, Found, Layers, Rank, SecretTable};
 use crate::out;
 use crate::report::Result;
 use read::Source;
@@ -61,11 +62,37 @@ impl Secrets {
         })
     }
 
+    /// The secret of this name.
+    fn named(&self, name: &str) -> Option<&Secret<Vec<u8>>> {
+        self.0.iter().find(|named| named.name == name).map(|named| &named.secret)
+    }
+
     fn redactor(&self) -> Redactor {
         let secrets = self.0.iter().map(|named| named.secret.expose());
         // A run that cannot look for them refuses to begin, and says why.
         Redactor::new(secrets).unwrap_or_default()
     }
+}
+
+/// A sandbox whose processes may use the secrets that the configuration says, and hold none.
+///
+/// Where none was read, what they are does not matter.
+pub(crate) fn brokered(
+    layers: &Layers,
+    sandbox: Sandbox,
+    secrets: Option<&Secrets>,
+) -> Result<Sandbox> {
+    stated(layers)?.into_iter().try_fold(sandbox, |sandbox, (name, Stated { found, .. })| {
+        let Some(BrokerTable { host, variable }) = &found.value.broker else { return Ok(sandbox) };
+        let unusable = |why: String| found.problem(Some("broker"), why);
+        let host: Host = host.parse().map_err(|err| unusable(format!("{err}")))?;
+        let variable: Variable = variable.parse().map_err(|err| unusable(format!("{err}")))?;
+        let name: Word = name.parse().map_err(|err| unusable(format!("{err}")))?;
+        let secret = secrets.map(|secrets| secrets.named(name.as_str()).cloned());
+        let secret = secret.flatten().unwrap_or_else(|| Secret::new(b"unread".to_vec()));
+        let sandbox = sandbox.broker(name, variable.to_string(), host, secret);
+        sandbox.map_err(|err| unusable(err.to_string()))
+    })
 }
 
 fn refused(layers: &Layers, name: &str, why: &str) -> Box<crate::report::Problem> {
@@ -107,7 +134,7 @@ fn stated(layers: &Layers) -> Result<BTreeMap<&str, Stated<'_>>> {
 
 /// Where a secret is read from.
 fn source(found: &Found<'_, &SecretTable>) -> Result<Source> {
-    let SecretTable { env, file, command, seconds } = found.value;
+    let SecretTable { env, file, command, seconds, broker: _ } = found.value;
     if let (None, Some(_)) = (command, seconds) {
         return Err(found.stray("seconds", "only a `command` takes time"));
     }

@@ -2,16 +2,23 @@
 
 #[cfg(not(unix))]
 mod elsewhere;
+mod change;
+mod changes;
 mod error;
 mod footprint;
+mod ignored;
 mod list;
+mod memory;
 mod original;
 mod path;
 mod permit;
+mod place;
 mod protected;
 mod seen;
+mod unfinished;
 #[cfg(unix)]
 mod unix;
+mod walk;
 
 use std::fmt;
 use std::io::Read;
@@ -20,6 +27,7 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata};
+use memory::Scratch;
 use permit::Links;
 use seen::Seen;
 use tooltape::{CallContext, Grant, Rights};
@@ -29,13 +37,20 @@ use elsewhere as system;
 #[cfg(unix)]
 use unix as system;
 
+pub use change::Existing;
+pub(crate) use change::Folders;
+pub(crate) use changes::Changes;
 pub use error::WorkspaceError;
+pub use ignored::IGNORE_BYTES_MAX;
 pub use list::{ENTRIES_MAX, ENTRIES_SCANNED_MAX, Entry, EntryKind, Listing};
 pub use original::Original;
 pub(crate) use path::shown;
 pub use path::{
     COMPONENT_BYTES_MAX, PATH_BYTES_MAX, PATH_SHOWN_BYTES_MAX, PathError, WorkspacePath,
 };
+pub(crate) use protected::protected;
+pub(crate) use walk::{Cut, Found, Patience, Sight, Walk};
+pub use walk::{WALK_DEPTH_MAX, WALK_ENTRIES_MAX, WALK_MS_MAX};
 
 /// The largest file that is read or written, in bytes.
 pub const FILE_BYTES_MAX: u64 = 8 << 20;
@@ -66,6 +81,8 @@ pub struct Workspace {
     seen: Seen,
     /// The call that holds it, where one does.
     call: Option<CallContext>,
+    /// What removes the folder with the last handle to it, where that is wanted.
+    scratch: Option<Arc<Scratch>>,
 }
 
 impl Grant for Workspace {
@@ -90,16 +107,25 @@ impl Workspace {
         let opened = system::check_supported()
             .and_then(|()| Dir::open_ambient_dir(folder, ambient_authority()));
         match opened {
-            Ok(root) => Ok(Workspace { root: Arc::new(root), seen: Seen::new(folder), call: None }),
+            Ok(root) => {
+                let (root, seen) = (Arc::new(root), Seen::new(folder));
+                Ok(Workspace { root, seen, call: None, scratch: None })
+            }
             Err(source) => Err(WorkspaceError::Root { folder: folder.to_owned(), source }),
         }
     }
 
+    #[cfg(target_os = "linux")]
+    /// The open folder itself, for whoever hands it to a process.
+    pub(crate) fn root(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        Ok(self.root.try_clone()?.into_std_file().into())
+    }
+
     /// Reads a regular file of at most [`FILE_BYTES_MAX`].
     ///
-    /// Symbolic links are followed as long as they stay inside, by whoever may read all of it; a
-    /// call that may read only a part follows none. What could block, such as a pipe, is refused
-    /// without being opened.
+    /// Symbolic links are followed by the host as long as they stay inside, and never by a call:
+    /// its path was judged, and no other. What could block, such as a pipe, is refused without
+    /// being opened.
     pub fn read(&self, path: &WorkspacePath) -> Result<Vec<u8>, WorkspaceError> {
         let refused = |source| WorkspaceError::from_io(path, source);
         let file = match self.may_read(path)? {

@@ -2,6 +2,7 @@
 //!
 //! Neither macro looks inside a type. `#[tool]` carries a function's name, doc comment and declared
 //! effects into a `Spec`; the compiler's trait resolution decides what each parameter is.
+#![forbid(unsafe_code)]
 
 mod declare;
 mod input;

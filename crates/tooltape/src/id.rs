@@ -239,6 +239,18 @@ impl RunId {
     pub fn new(unix_ms: u64, random: [u8; 10]) -> RunId {
         RunId(uuid::Builder::from_unix_timestamp_millis(unix_ms, &random).into_uuid())
     }
+
+    /// The id of a child of one of the run's calls, by which every attempt at the call finds it: a
+    /// [`SubAgent`](crate::SubAgent) has one, the first. It stands behind the run's own where ids
+    /// are sorted.
+    pub fn child(self, call: CallNo, nth: u64) -> RunId {
+        let numbers = [call.0.to_be_bytes(), nth.to_be_bytes()].concat();
+        let seed = blake3::derive_key("tooltape 2026-11 child run", self.0.as_bytes());
+        let mut random = [0; 10];
+        random.copy_from_slice(&blake3::keyed_hash(&seed, &numbers).as_bytes()[..10]);
+        let unix_ms = self.0.as_u128() >> 80;
+        RunId::new(u64::try_from(unix_ms).unwrap_or(u64::MAX).saturating_add(call.0), random)
+    }
 }
 
 impl fmt::Display for RunId {

@@ -10,6 +10,7 @@
 //! run says otherwise.
 //!
 //! Modules are declared in layer order. A module uses only those above it.
+#![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // So that `#[tool]` and `#[input]` work in here as they do everywhere else.
@@ -218,7 +219,7 @@ pub mod rule {
 pub mod scope {
     pub use crate::right::{
         Amount, Currency, FileScope, Host, Hosts, McpTool, Method, NetScope, Program, RelativePath,
-        SpawnScope, SpendScope, Variable, Word,
+        Scheme, Site, SpawnScope, SpendScope, Variable, Word,
     };
 }
 

@@ -27,6 +27,7 @@ use crate::approve::Question;
 use crate::call::{Call, Facts};
 use crate::canon::{Canon, Domain, Hash};
 use crate::fault::{Denied, Fault, ToolError};
+use crate::id::RunId;
 use crate::tool::BoxFuture;
 
 /// A decision about one call, and the rule that made it.
@@ -192,6 +193,7 @@ pub struct Pending {
 /// What whoever is asked about a call can see besides.
 #[derive(Default)]
 struct Shown {
+    run: Option<RunId>,
     question: Option<Question>,
     preview: Option<Result<String, ToolError>>,
 }
@@ -255,8 +257,18 @@ impl Pending {
     }
 
     /// Lets whoever is asked see this.
-    pub(crate) fn show(&mut self, question: Question, preview: Option<Result<String, ToolError>>) {
-        self.shown = Shown { question: Some(question), preview };
+    pub(crate) fn show(
+        &mut self,
+        run: RunId,
+        question: Question,
+        preview: Option<Result<String, ToolError>>,
+    ) {
+        self.shown = Shown { run: Some(run), question: Some(question), preview };
+    }
+
+    /// The run that asks: the one whose approver this is, or one below it.
+    pub fn run(&self) -> Option<RunId> {
+        self.shown.run
     }
 
     /// Whether a yes is for this call and its arguments alone: [`Answer::Run`] says no more than

@@ -8,6 +8,7 @@ mod host;
 mod net;
 mod path;
 mod set;
+mod site;
 mod word;
 
 use std::borrow::Cow;
@@ -26,6 +27,7 @@ pub use host::{HOST_BYTES_MAX, Host, Hosts};
 pub use net::{Method, NetScope};
 pub use path::{FileScope, Program, RIGHT_PATH_BYTES_MAX, RIGHT_PATH_DEPTH_MAX, RelativePath};
 pub use set::{RIGHTS_LISTED_MAX, RIGHTS_MAX, Rights, Why};
+pub use site::{Scheme, Site};
 pub use word::{McpTool, Variable, WORD_BYTES_MAX, Word};
 
 /// The most bytes of a right's text.

@@ -56,6 +56,7 @@ pub use scope::Canceller;
 use scope::{Halts, Scope};
 pub use setup::Recovery;
 use setup::Setup;
+pub(crate) use spawn::TakenUp;
 pub use spawn::{Child, Nested, Spawn};
 use taint::Shown;
 

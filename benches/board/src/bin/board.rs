@@ -3,11 +3,14 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use tooltape_board::{BOARD, Benchmark, Effort, Entry, settle};
+use tooltape_board::{BOARD, Benchmark, Effort, Entry, sandbox, settle};
 
 const USAGE: &str = "usage: board [--json] [--smoke] [FIGURE…]";
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(sandbox::HELPER) {
+        return tooltape_kit::sandbox_helper(std::env::args().skip(2));
+    }
     let mut effort = Effort::FULL;
     let mut json = false;
     let mut wanted = Vec::new();

@@ -1,15 +1,21 @@
 //! clark-agent: its public parts in the order in which its own executor, which is private, uses
 //! them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use clark_agent::{ToolError, ToolRegistry, ToolResult, ToolUpdateSink, TypedAgentTool};
+use clark_agent::{
+    AgentBuilder, AgentContext, AgentMessage, AssistantBlock, AssistantContent, StopReason,
+    StreamEvent, StreamFn, StreamRequest, ToolCall, ToolError, ToolRegistry, ToolResult,
+    ToolUpdateSink, TypedAgentTool, UserContent, run,
+};
+use futures_util::stream::{self, BoxStream};
 use schemars_08::JsonSchema;
 use serde::Deserialize;
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tooltape_board::{Add, add};
+use tooltape_board::{ADD_TEXT, Add, Stopwatch, add};
 
 use super::DESCRIPTION;
 
@@ -49,6 +55,61 @@ impl TypedAgentTool for Adder {
     ) -> Result<ToolResult, ToolError> {
         Ok(ToolResult::text(add(&Add { a, b }).to_string()))
     }
+}
+
+/// A transport that proposes so many calls, turn after turn, and answers at last.
+struct Scripted {
+    calls: usize,
+    turns: Mutex<usize>,
+}
+
+#[async_trait]
+impl StreamFn for Scripted {
+    async fn stream(
+        &self,
+        _: StreamRequest,
+        _: CancellationToken,
+    ) -> BoxStream<'static, StreamEvent> {
+        let mut turns = self.turns.lock().expect("nobody panics here");
+        let is_over = *turns == 0;
+        *turns = turns.saturating_sub(1);
+        let call = |no| {
+            let arguments = serde_json::from_str(ADD_TEXT).expect("it is JSON");
+            let (id, name) = (format!("call_{no}"), "add".to_owned());
+            AssistantBlock::ToolCall(ToolCall { id, name, arguments })
+        };
+        let (content, stop_reason) = match is_over {
+            true => (AssistantContent::text("done"), StopReason::EndTurn),
+            false => {
+                let blocks = (0..self.calls).map(call).collect();
+                (AssistantContent { blocks }, StopReason::ToolUse)
+            }
+        };
+        let (error_message, timestamp, usage) = (None, None, None);
+        let message =
+            AgentMessage::Assistant { content, stop_reason, error_message, timestamp, usage };
+        Box::pin(stream::iter([StreamEvent::Done { message }]))
+    }
+}
+
+/// What a call costs in a turn of so many, with all that the turn costs.
+pub(crate) fn nanos_per_call(runtime: &Runtime, calls: usize, turns: usize) -> f64 {
+    let scripted = Scripted { calls, turns: Mutex::new(turns) };
+    let config = AgentBuilder::new()
+        .stream(Arc::new(scripted))
+        .tools(ToolRegistry::new().with(Arc::new(Adder)))
+        .build()
+        .expect("it is complete");
+    let content = UserContent::Text("Add.".into());
+    let asked = vec![AgentMessage::User { content, timestamp: None }];
+    let context = AgentContext::new("Add.");
+    let watch = Stopwatch::start();
+    let outcome = runtime.block_on(run(asked, context, &config, CancellationToken::new()));
+    let spent = watch.elapsed();
+    let messages = outcome.expect("the agent answers").messages;
+    let is_result = |message: &&AgentMessage| matches!(message, AgentMessage::ToolResult { .. });
+    assert_eq!(messages.iter().filter(is_result).count(), calls * turns);
+    spent.as_nanos() as f64 / (calls * turns) as f64
 }
 
 impl Clark {

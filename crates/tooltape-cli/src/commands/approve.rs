@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tooltape::{
-    Answer, AnswerError, Clock, Hash, OpenQuestion, Registered, Run, RunId, RunStatus, RunSummary,
-    RunsQuery, answer_question, open_questions,
+    Answer, AnswerError, Clock, Hash, OpenQuestion, Record, Registered, Run, RunId, RunStatus,
+    RunSummary, RunsQuery, answer_question, open_questions,
 };
 
 use super::Context;
@@ -41,7 +41,7 @@ struct Known {
 impl Known {
     /// What is known of a run, unless its configuration or its folder is gone.
     fn of(context: &Context<'_>, kept: &Kept, run: RunId) -> Option<Known> {
-        let (records, _) = kept.records(run);
+        let (records, _) = kept.records(root(kept, run));
         let origin = origin(&records);
         origin.config.as_deref().filter(|config| Path::new(config).exists())?;
         let layers = layers_of(context, &records).ok()?;
@@ -136,14 +136,14 @@ pub(super) async fn allow(context: &Context<'_>, yes: &Yes) -> Result<Exit> {
             Some(entry)
         }
     };
-    tell(context, &open, said, saved)
+    tell(context, (&open, root(&kept, open.run)), said, saved)
 }
 
 /// Does not let a call run.
 pub(super) async fn deny(context: &Context<'_>, id: &str, answer: Answer) -> Result<Exit> {
     let (kept, open) = meant(context, id).await?;
     answer_it(&kept, &open, id, answer).await?;
-    tell(context, &open, "not allowed", None)
+    tell(context, (&open, root(&kept, open.run)), "not allowed", None)
 }
 
 /// What is to be saved for a question.
@@ -164,7 +164,7 @@ fn draft(kept: &Kept, open: &OpenQuestion, yes: &Yes) -> Result<(Saved, Entry)> 
     else {
         return Err(unfit("the tape does not say all of the call"));
     };
-    let (records, _) = kept.records(open.run);
+    let (records, _) = kept.records(root(kept, open.run));
     let origin = origin(&records);
     let Some(folder) = origin.workspace.as_deref() else {
         return Err(unfit("the tape does not say where the run works"));
@@ -199,7 +199,7 @@ async fn answer_it(kept: &Kept, open: &OpenQuestion, id: &str, answer: Answer) -
 
 fn tell(
     context: &Context<'_>,
-    open: &OpenQuestion,
+    (open, root): (&OpenQuestion, RunId),
     said: &str,
     saved: Option<Entry>,
 ) -> Result<Exit> {
@@ -207,7 +207,7 @@ fn tell(
         Format::Json => context.out.json(&Done { card: Card::of_open(open), saved })?,
         Format::Text => {
             let tool = escape::line(&open.facts.name).into_owned();
-            let next = format!("{} resume {}{}", program(), open.run, context.tape_flag());
+            let next = format!("{} resume {}{}", program(), root, context.tape_flag());
             context.out.say(&format!("{said}: call {} of {tool}", open.question.call));
             if let Some(entry) = saved {
                 let until = when::rfc3339(entry.expires_us);
@@ -229,7 +229,7 @@ async fn waiting(kept: &Kept, out: Out) -> Result<Vec<OpenQuestion>> {
             let page = kept.tape.runs(&query).map_err(|err| kept.problem(&err))?;
             let Some(last) = page.last() else { break };
             query.before = Some(last.id);
-            for run in page.iter().filter(|run| run.parent.is_none() && !run.imported) {
+            for run in page.iter().filter(|run| !run.imported && is_awaited(kept, run)) {
                 match open_questions(&kept.tape, run.id).await {
                     Ok(open) => waiting.extend(open),
                     // One run that cannot be read keeps nobody from answering the others.
@@ -240,6 +240,38 @@ async fn waiting(kept: &Kept, out: Out) -> Result<Vec<OpenQuestion>> {
     }
     waiting.sort_by_key(|open| open.asked_us);
     Ok(waiting)
+}
+
+/// Whether those who started a run are still there to go on with it.
+fn is_awaited(kept: &Kept, run: &RunSummary) -> bool {
+    match run.parent {
+        None => true,
+        Some(parent) => kept.summary(parent).is_ok_and(|parent| {
+            let waits = matches!(parent.status, RunStatus::Paused | RunStatus::Crashed);
+            waits && is_taken_up(kept, run.id) && is_awaited(kept, &parent)
+        }),
+    }
+}
+
+/// Whether the call that started a run is open, and goes on with it.
+fn is_taken_up(kept: &Kept, run: RunId) -> bool {
+    let (records, _) = kept.records(run);
+    let Some(tooltape::Event::RunStarted { parent: Some(parent), .. }) =
+        records.first().map(|record| &record.event)
+    else {
+        return false;
+    };
+    let is_end = |record: &Record| match &record.event {
+        tooltape::Event::Settled(reply) => reply.call == parent.call,
+        _ => false,
+    };
+    run == parent.run.child(parent.call, 0) && !kept.records(parent.run).0.iter().any(is_end)
+}
+
+/// The run that nobody started but a user, which knows where all below it come from.
+fn root(kept: &Kept, run: RunId) -> RunId {
+    let parent = kept.summary(run).ok().and_then(|run| run.parent);
+    parent.map_or(run, |parent| root(kept, parent))
 }
 
 /// The question that is meant.

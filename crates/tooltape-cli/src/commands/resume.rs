@@ -11,10 +11,9 @@ use tooltape::{
 
 use super::Context;
 use super::replay::{layers_of, origin};
-use super::run::{
-    First, ScriptFile, Stage, approve_hint, introduce, script, script_file, script_stdin,
-};
+use super::run::{First, Stage, approve_hint, introduce, script};
 use super::runs;
+use super::runs::with_nested;
 use crate::args::Resume;
 use crate::config::Layers;
 use crate::escape;
@@ -27,6 +26,7 @@ use crate::out::Format;
 use crate::provider::{self, Chosen};
 use crate::report::{Problem, Result};
 use crate::saved::Saved;
+use crate::script::ScriptFile;
 use crate::tally::Tally;
 use crate::workspace::{Opened, open_folder};
 
@@ -86,7 +86,9 @@ impl Played {
 pub(super) async fn resume(context: &Context<'_>, args: &Resume) -> Result<Exit> {
     let id = meant(context, &context.location()?, args.run.as_deref())?;
     let kept = context.location()?.open(context.out)?;
-    check_own(&kept.summary(id)?)?;
+    for run in with_nested(&kept, id)? {
+        check_own(&kept.summary(run)?)?;
+    }
     let (records, broken) = kept.records(id);
     if let Some(problem) = broken {
         return Err(problem);
@@ -106,7 +108,12 @@ pub(super) async fn resume(context: &Context<'_>, args: &Resume) -> Result<Exit>
     introduce(context, id, &workspace);
     let run = run.resume(id).await.map_err(|err| refused(&stage.kept, id, &err))?;
     let below = stage.kept.tape.in_doubt(id).map_err(|err| stage.kept.problem(&err))?;
-    let below: Vec<InDoubt> = below.into_iter().filter(|call| call.run != id).collect();
+    // A run that paused knows what it did.
+    let is_doubtful = |call: &InDoubt| {
+        let run = stage.kept.summary(call.run);
+        call.run != id && run.is_ok_and(|run| run.status != RunStatus::Paused)
+    };
+    let below: Vec<InDoubt> = below.into_iter().filter(is_doubtful).collect();
     for InDoubt { run, call } in &below {
         context.out.say(&format!("nested    call {call} of run {run} was in doubt"));
     }
@@ -211,14 +218,14 @@ pub(super) fn workspace(origin: &Origin) -> Result<Opened> {
 /// The script that was named, now or then.
 fn named_script(named: Option<&Path>, origin: &Origin) -> Result<Option<ScriptFile>> {
     match (named, origin.script.as_deref()) {
-        (Some(path), _) if path == Path::new("-") => script_stdin().map(Some),
-        (Some(path), _) => script_file(path).map(Some),
+        (Some(path), _) if path == Path::new("-") => ScriptFile::stdin().map(Some),
+        (Some(path), _) => ScriptFile::read(path).map(Some),
         (None, Some("-")) => {
             let message = "the script came from stdin, and is not on the tape";
             Err(Problem::new(Exit::Usage, "script.gone", message)
                 .hint("give it again: `tooltape resume RUN --script FILE`"))
         }
-        (None, Some(path)) => script_file(Path::new(path)).map(Some),
+        (None, Some(path)) => ScriptFile::read(Path::new(path)).map(Some),
         (None, None) => Ok(None),
     }
 }

@@ -3,11 +3,9 @@
 mod ending;
 mod stage;
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use tooltape::{RunId, Script, ScriptError};
+use tooltape::{RunId, Script};
 
 pub(super) use ending::approve_hint;
 pub(super) use stage::{Cast, First, Stage};
@@ -22,11 +20,10 @@ use crate::origin::Origin;
 use crate::out::{FAINT, paint};
 use crate::program::quoted;
 use crate::provider::{self, Chosen};
-use crate::report::{Excerpt, Problem, Result};
+use crate::report::{Problem, Result};
+use crate::script::{ScriptFile, missing};
 use crate::workspace::{Copying, Opened};
 
-/// The most bytes of a script.
-const SCRIPT_BYTES_MAX: u64 = 16 << 20;
 /// What is asked where neither the configuration nor the script asks.
 const ASK_DEFAULT: &str = "Play the script.";
 
@@ -36,11 +33,6 @@ struct Named {
     project: PathBuf,
     /// The script, where it was named itself.
     script: Option<ScriptFile>,
-}
-
-pub(super) struct ScriptFile {
-    name: String,
-    text: String,
 }
 
 /// Runs an agent and prints the run as it happens.
@@ -79,59 +71,15 @@ fn is_stdin(path: &Path) -> bool {
 fn named(what: &Path) -> Result<Named> {
     let here = PathBuf::from(".");
     if is_stdin(what) {
-        return Ok(Named { project: here, script: Some(script_stdin()?) });
+        return Ok(Named { project: here, script: Some(ScriptFile::stdin()?) });
     }
     let is_config = what.extension().is_some_and(|extension| extension == "toml");
     match what.metadata() {
         Ok(metadata) if metadata.is_dir() || (is_config && metadata.is_file()) => {
             Ok(Named { project: what.to_owned(), script: None })
         }
-        Ok(_) => Ok(Named { project: here, script: Some(script_file(what)?) }),
+        Ok(_) => Ok(Named { project: here, script: Some(ScriptFile::read(what)?) }),
         Err(err) => Err(missing(what, &err)),
-    }
-}
-
-fn missing(path: &Path, err: &io::Error) -> Box<Problem> {
-    let message = format!("`{}` cannot be read: {err}", path.display());
-    Problem::new(Exit::Failed, "file.missing", message)
-        .hint("name a folder with a `tooltape.toml`, or a script; `tooltape init DIR` makes both")
-}
-
-pub(super) fn script_file(path: &Path) -> Result<ScriptFile> {
-    let name = path.display().to_string();
-    let metadata = path.metadata().map_err(|err| missing(path, &err))?;
-    // To open a pipe is to wait for whoever writes to it.
-    if !metadata.is_file() {
-        return Err(Problem::new(
-            Exit::Usage,
-            "script.unreadable",
-            format!("`{name}` is not a file"),
-        )
-        .hint("name a plain file, or `-` for a script on stdin"));
-    }
-    let mut file = File::open(path).map_err(|err| missing(path, &err))?;
-    Ok(ScriptFile { text: text(&mut file, &name)?, name })
-}
-
-/// A script that comes from stdin.
-pub(super) fn script_stdin() -> Result<ScriptFile> {
-    let name = "stdin".to_owned();
-    let text = text(&mut io::stdin().lock(), &name)?;
-    Ok(ScriptFile { name, text })
-}
-
-fn text(from: &mut dyn Read, name: &str) -> Result<String> {
-    let mut text = String::new();
-    let unreadable = |why: String| {
-        Problem::new(Exit::Usage, "script.unreadable", format!("`{name}` {why}"))
-            .hint("a script is text, one JSON object a line: see docs/script-format.md")
-    };
-    match from.take(SCRIPT_BYTES_MAX + 1).read_to_string(&mut text) {
-        Err(err) => Err(unreadable(format!("cannot be read: {err}"))),
-        Ok(_) if text.len() as u64 > SCRIPT_BYTES_MAX => {
-            Err(unreadable(format!("has more than {SCRIPT_BYTES_MAX} bytes")))
-        }
-        Ok(_) => Ok(text),
     }
 }
 
@@ -161,7 +109,7 @@ pub(super) fn chosen(layers: &Layers, named: Option<ScriptFile>) -> Result<(Chos
 pub(super) fn script(layers: &Layers, named: Option<ScriptFile>) -> Result<(Script, String)> {
     let elsewhere = match provider::named(layers) {
         Some(found) => match &found.value {
-            ModelName::ScriptFile(file) => Some(script_file(&found.below(file)?)?),
+            ModelName::ScriptFile(file) => Some(ScriptFile::read(&found.below(file)?)?),
             ModelName::Script | ModelName::Provided(..) | ModelName::Served { .. } => None,
         },
         None => None,
@@ -169,14 +117,14 @@ pub(super) fn script(layers: &Layers, named: Option<ScriptFile>) -> Result<(Scri
     let script = layers.find("agent.script", |config| config.agent.script.clone());
     let file = match (named.or(elsewhere), script) {
         (Some(file), _) => file,
-        (None, Some(found)) => script_file(&found.below(&found.value)?)?,
+        (None, Some(found)) => ScriptFile::read(&found.below(&found.value)?)?,
         (None, None) => {
             let message = "there is no script: `agent.script` is not set";
             return Err(Problem::new(Exit::Usage, "config.incomplete", message)
                 .hint("name a script, or set `agent.script` in `tooltape.toml`"));
         }
     };
-    let script = Script::parse(&file.text).map_err(|err| unplayable(&file, &err))?;
+    let script = file.parse()?;
     let asked = layers.find("agent.ask", |config| config.agent.ask.clone());
     let question = match (asked, script.question()) {
         (Some(found), _) => found.value,
@@ -184,18 +132,6 @@ pub(super) fn script(layers: &Layers, named: Option<ScriptFile>) -> Result<(Scri
         (None, None) => ASK_DEFAULT.to_owned(),
     };
     Ok((script, question))
-}
-
-fn unplayable(file: &ScriptFile, err: &ScriptError) -> Box<Problem> {
-    let ScriptFile { name, text } = file;
-    let start: usize = text.split_inclusive('\n').take(err.line - 1).map(str::len).sum();
-    let at = text.floor_char_boundary((start + err.column.saturating_sub(1)).min(text.len()));
-    let span = at..text.ceil_char_boundary((at + 1).min(text.len()));
-    let label = err.message.clone();
-    let excerpt = Excerpt { name: name.clone(), text: text.clone(), span, label };
-    Problem::new(Exit::Usage, "script.invalid", format!("{name}: {err}"))
-        .hint("one JSON object a line: see docs/script-format.md")
-        .excerpt(Some(excerpt))
 }
 
 pub(super) fn introduce(context: &Context<'_>, id: RunId, workspace: &Opened) {

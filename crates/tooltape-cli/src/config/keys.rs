@@ -23,7 +23,7 @@ enum Kind {
 }
 
 /// Every key, in the order in which `config explain` prints them.
-pub(crate) const KEYS: [Key; 19] = [
+pub(crate) const KEYS: [Key; 23] = [
     Key { name: "workspace", kind: Kind::Text },
     Key { name: "agent.model", kind: Kind::Text },
     Key { name: "agent.script", kind: Kind::Text },
@@ -31,10 +31,12 @@ pub(crate) const KEYS: [Key; 19] = [
     Key { name: "agent.instructions", kind: Kind::Text },
     Key { name: "agent.turns", kind: Kind::Number },
     Key { name: "agent.tokens", kind: Kind::Number },
+    Key { name: "sub_agents", kind: Kind::Tables },
     Key { name: "tools.allow", kind: Kind::List },
     Key { name: "tools.disable", kind: Kind::List },
     Key { name: "tools.promote", kind: Kind::List },
     Key { name: "tools.touches", kind: Kind::Tables },
+    Key { name: "tools.executable", kind: Kind::Tables },
     Key { name: "policy.default", kind: Kind::Text },
     Key { name: "policy.rights", kind: Kind::List },
     Key { name: "policy.strict", kind: Kind::Truth },
@@ -42,6 +44,8 @@ pub(crate) const KEYS: [Key; 19] = [
     Key { name: "labels.untrusted", kind: Kind::List },
     Key { name: "labels.internal", kind: Kind::List },
     Key { name: "labels.tell", kind: Kind::List },
+    Key { name: "http.allow", kind: Kind::List },
+    Key { name: "http.private", kind: Kind::List },
     Key { name: "secrets", kind: Kind::Tables },
 ];
 

@@ -13,7 +13,7 @@ use toml::{Table, Value};
 
 use super::file::{self, Source};
 use super::keys::{KEYS, Key};
-use super::{Config, DefaultWord, RuleTable, SecretTable, TouchesTable};
+use super::{Config, DefaultWord, RuleTable, SecretTable, SubAgentTable, TouchesTable};
 use crate::args::Pair;
 use crate::exit::Exit;
 use crate::report::{Problem, Result};
@@ -21,8 +21,13 @@ use crate::report::{Problem, Result};
 /// The names of a project's configuration, of which a project has at most one.
 const PROJECT_FILES: [&str; 2] = ["tooltape.toml", ".tooltape/config.toml"];
 /// Variables that start so are ours, and a mistyped one is refused.
-const VARIABLES_OURS: [&str; 4] =
-    ["TOOLTAPE_AGENT_", "TOOLTAPE_TOOLS_", "TOOLTAPE_POLICY_", "TOOLTAPE_WORKSPACE"];
+const VARIABLES_OURS: [&str; 5] = [
+    "TOOLTAPE_AGENT_",
+    "TOOLTAPE_TOOLS_",
+    "TOOLTAPE_POLICY_",
+    "TOOLTAPE_HTTP_",
+    "TOOLTAPE_WORKSPACE",
+];
 
 /// All layers, the strongest first.
 pub(crate) struct Layers(Vec<Layer>);
@@ -163,6 +168,17 @@ impl Layers {
         })
     }
 
+    /// What each layer says of a sub-agent, the strongest first.
+    pub(crate) fn sub_agents(&self) -> impl Iterator<Item = (&str, Found<'_, &SubAgentTable>)> {
+        self.0.iter().flat_map(|layer| {
+            let said = layer.config.sub_agents.iter().flatten();
+            said.map(move |(name, value)| {
+                let key = format!("sub_agents.{name}");
+                (name.as_str(), Found { value, layer, key })
+            })
+        })
+    }
+
     /// What each layer says of where a secret is read from, the strongest first.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (&str, Found<'_, &SecretTable>)> {
         self.0.iter().flat_map(|layer| {
@@ -191,7 +207,7 @@ impl Layers {
     }
 }
 
-impl<T> Found<'_, T> {
+impl<'a, T> Found<'a, T> {
     /// Where it was said.
     pub(crate) fn place(&self) -> Place {
         self.layer.place(&self.key)
@@ -209,8 +225,13 @@ impl<T> Found<'_, T> {
     }
 
     /// A part of it.
-    pub(crate) fn part(&self, part: &str) -> Found<'_, ()> {
+    pub(crate) fn part(&self, part: &str) -> Found<'a, ()> {
         Found { value: (), layer: self.layer, key: format!("{}.{part}", self.key) }
+    }
+
+    /// The same place, holding this.
+    pub(crate) fn holding<U>(self, value: U) -> Found<'a, U> {
+        Found { value, layer: self.layer, key: self.key }
     }
 
     /// The path that it names. A project's configuration stays within the project's folder:

@@ -56,7 +56,7 @@ fn a_card_says_all_that_a_yes_is_about() {
                          +two
               touches    reads and writes HOME/here/f0.txt
               bounds     no sandbox: native code, given Workspace, Random, in HOME/here
-                         rights of the run: fs:read:., fs:write:.
+                         rights of the run: fs:read:., fs:write:., process:shell:sandbox
               asked by   tooltape.toml:1
               stands     until MOMENT
               call       #1 of run RUN, asked MOMENT

@@ -25,10 +25,12 @@ fn the_strongest_layer_wins_and_is_named_with_its_place() {
             agent.turns = 4  # tooltape.toml:3:9
               also 3  # HOME/config/tooltape/config.toml:3:9
             agent.tokens = (not set)  # default
+            sub_agents = (not set)  # default
             tools.allow = (not set)  # default
             tools.disable = []  # default
             tools.promote = []  # default
             tools.touches = (not set)  # default
+            tools.executable = (not set)  # default
             policy.default = "ask"  # default
             policy.rights = (not set)  # default
             policy.strict = false  # default
@@ -36,6 +38,8 @@ fn the_strongest_layer_wins_and_is_named_with_its_place() {
             labels.untrusted = (not set)  # default
             labels.internal = (not set)  # default
             labels.tell = (not set)  # default
+            http.allow = (not set)  # default
+            http.private = (not set)  # default
             secrets = (not set)  # default
         "#]],
     );
@@ -73,10 +77,12 @@ fn a_key_that_nobody_set_has_its_default() {
             agent.instructions = (not set)  # default
             agent.turns = 32  # default
             agent.tokens = (not set)  # default
+            sub_agents = (not set)  # default
             tools.allow = (not set)  # default
             tools.disable = []  # default
             tools.promote = []  # default
             tools.touches = (not set)  # default
+            tools.executable = (not set)  # default
             policy.default = "ask"  # default
             policy.rights = (not set)  # default
             policy.strict = false  # default
@@ -84,6 +90,8 @@ fn a_key_that_nobody_set_has_its_default() {
             labels.untrusted = (not set)  # default
             labels.internal = (not set)  # default
             labels.tell = (not set)  # default
+            http.allow = (not set)  # default
+            http.private = (not set)  # default
             secrets = (not set)  # default
         "#]],
     );
@@ -244,8 +252,10 @@ fn what_the_documentation_shows_is_accepted() {
         assert_ne!(ran.code, 2, "{script}: {}", ran.stderr);
     }
     for configuration in configurations {
-        // Secrets are named by the user, and not read by whoever only explains.
-        let (file, command) = match configuration.contains("[secrets") {
+        // Secrets are named by the user, and not read by whoever only explains; and so is whom
+        // tools may ask on this machine.
+        let is_users = ["[secrets", "private ="].iter().any(|it| configuration.contains(it));
+        let (file, command) = match is_users {
             false => ("tooltape.toml", "call"),
             true => (home.user_config(), "explain"),
         };

@@ -58,8 +58,8 @@ fn any_programs_tools_get_the_same_command_line() {
     let names: Vec<_> = home.run(&["tools", "list", "--json"]).json().as_array().unwrap().clone();
     let names: Vec<&str> = names.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(
-        &names[..6],
-        ["echo", "hash", "read_artifact", "list_dir", "read_file", "edit_file"]
+        &names[..8],
+        ["echo", "hash", "read_artifact", "list_dir", "read_file", "glob", "grep", "write_file"]
     );
     assert!(names.contains(&"lend"));
     home.check(

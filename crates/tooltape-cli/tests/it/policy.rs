@@ -132,8 +132,12 @@ fn a_detour_never_matches_a_rule_that_allows_and_always_one_that_does_not() {
 
 #[test]
 fn an_argument_that_is_not_there_matches_no_glob() {
+    let policy = "[[policy.rules]]\nwhere = { glob = \"**\" }\nverdict = \"deny\"\n";
+    assert_eq!(verdict(policy, &["grep", "pattern=x"]), "allow");
+    assert_eq!(verdict(policy, &["grep", "pattern=x", "glob=src"]), "deny");
+    // But what a call needs, it needs without a word.
     let policy = "[[policy.rules]]\nwhere = { path = \"**\" }\nverdict = \"deny\"\n";
-    assert_eq!(verdict(policy, &["list_dir"]), "allow");
+    assert_eq!(verdict(policy, &["list_dir"]), "deny");
     assert_eq!(verdict(policy, &["list_dir", "path=src"]), "deny");
 }
 

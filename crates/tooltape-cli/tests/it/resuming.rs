@@ -42,10 +42,10 @@ fn repaired_after(kind: &str, count: usize) -> (Home, Value) {
     let resumed = home.ran(command.current_dir(home.here().join("elsewhere")).output().unwrap());
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     let summary = resumed.json();
-    assert_eq!((&summary["status"], &summary["turns"]), (&json!("ended"), &json!(9)));
-    assert_eq!(summary["calls"], 9);
+    assert_eq!((&summary["status"], &summary["turns"]), (&json!("ended"), &json!(10)));
+    assert_eq!(summary["calls"], 10);
     let shown = home.run(&["show", "last", "--json"]).json();
-    let attempts = |event: &&Value| event["type"] == "call.started" && event["call"] == 7;
+    let attempts = |event: &&Value| event["type"] == "call.started" && event["call"] == 8;
     let events = shown["events"].as_array().unwrap();
     assert_eq!(events.iter().filter(attempts).count(), 1, "the edit was attempted once");
     assert_eq!(home.run(&["verify", "last"]).code, 0);
@@ -54,7 +54,7 @@ fn repaired_after(kind: &str, count: usize) -> (Home, Value) {
 
 #[test]
 fn the_repair_example_is_finished_after_a_kill_and_nothing_is_done_twice() {
-    for (kind, count) in [("model.turn", 2), ("call.started", 3), ("call.settled", 7)] {
+    for (kind, count) in [("model.turn", 2), ("call.started", 3), ("call.settled", 8)] {
         let (home, summary) = repaired_after(kind, count);
         assert_eq!(summary["errors"], 2, "{kind}");
         let copies = home.copies();
@@ -68,8 +68,8 @@ fn the_repair_example_is_finished_after_a_kill_and_nothing_is_done_twice() {
 
 #[test]
 fn an_edit_that_was_killed_is_told_as_unknown_and_not_made_again() {
-    let (_home, summary) = repaired_after("call.started", 5);
-    assert_eq!((&summary["in_doubt"], &summary["errors"]), (&json!([7]), &json!(3)));
+    let (_home, summary) = repaired_after("call.started", 6);
+    assert_eq!((&summary["in_doubt"], &summary["errors"]), (&json!([8]), &json!(3)));
 }
 
 pub(crate) fn ledger_home() -> Home {

@@ -28,8 +28,7 @@ fn the_repair_example_mends_its_project_and_prints_the_run_as_it_happens() {
 
                 return (items + per_page - 1) // per_page
 
-            The file has the hash 95fec30a708131b7…, which is that of the text I meant. The ↩
-            tests are as they were.
+            The project's check, run in the sandbox, says OK. The tests are as they were.
             --- stderr
             run       RUN
             workspace HOME/state/tooltape/work/RUN (a copy of examples/repair/project)
@@ -43,31 +42,35 @@ fn the_repair_example_mends_its_project_and_prints_the_run_as_it_happens() {
             sh":"d9eb93ddf48d48c77405656a7f1120d2e77d90a6d94f1fdaee1657…
               ✓ #3 read_file {"path": "tests/test_pages.py"} · allow by tooltape.toml:13 · T↩
             IME · {"hash":"40544930a608db2997d16be3ade6b7f96b53709df51f7d7c7ba64d…
-            turn 3 So 21 entries must take 3 pages. Now the code.
-              ✗ #4 read_file {"path": "src/pages.py", "start": 1 · not executed: your JSON w↩
+            turn 3 So 21 entries must take 3 pages. Who counts pages?
+              ✓ #4 grep {"pattern": "page_count", "glob": "src/**"} · allow by tooltape.toml↩
+            :13 · TIME · {"files":[{"lines":[{"line":4,"text":"def page_count(items, per…
+            turn 4 Now the code.
+              ✗ #5 read_file {"path": "src/pages.py", "start": 1 · not executed: your JSON w↩
             as malformed: the text ends at line 1 column 36, expected `,` or `}`; you sent `↩
             {"path": "src/pages.py", "start": 1`
-            turn 4 I left the JSON open. Again.
-              ✓ #5 read_file {"path": "src/pages.py"} · allow by tooltape.toml:13 · TIME · {↩
+            turn 5 I left the JSON open. Again.
+              ✓ #6 read_file {"path": "src/pages.py"} · allow by tooltape.toml:13 · TIME · {↩
             "hash":"386492e309743faf868da93595bc61ba5aa3e5e15745f37f5b026d…
-            turn 5 `page_count` says 2. I could make the test expect that.
-              ✗ #6 edit_file {"path": "tests/test_pages.py", "edits": [{"old": "page_count(2↩
+            turn 6 `page_count` says 2. I could make the test expect that.
+              ✗ #7 edit_file {"path": "tests/test_pages.py", "edits": [{"old": "page_count(2↩
             … · deny by tooltape.toml:20 · not executed: denied: the tests say what must hol↩
             d; change `src/` until it does
-            turn 6 Fair enough: the fault is in `page_count`, which rounds down. The last pa↩
+            turn 7 Fair enough: the fault is in `page_count`, which rounds down. The last pa↩
             ge may be short, so it must round up.
-              ✓ #7 edit_file {"path": "src/pages.py", "edits": [{"old": "return items // per↩
+              ✓ #8 edit_file {"path": "src/pages.py", "edits": [{"old": "return items // per↩
             … · allow by tooltape.toml:15 · TIME · {"diff":"--- a/src/pages.py\n+++ b/src/pa↩
             ges.py\n@@ -5,7 +5,7 @…
-            turn 7 Let me see it as it is now.
-              ✓ #8 read_file {"path": "src/pages.py", "start": 4, "lines": 5} · allow by too↩
+            turn 8 Let me see it as it is now.
+              ✓ #9 read_file {"path": "src/pages.py", "start": 4, "lines": 5} · allow by too↩
             ltape.toml:13 · TIME · {"hash":"95fec30a708131b7318d954bac06523e48fdfae8286973c9↩
             d893b9…
-            turn 8 And check that the file is what I meant, byte for byte.
-              ✓ #9 hash {"text": "\"\"\"Splits a list into pages.\"\"\"\n\n\ndef page_c… · a↩
-            llow by tooltape.toml:13 · TIME · 95fec30a708131b7318d954bac06523e48fdfae8286973↩
-            c9d893b9a20d59e35a
-            ended by answer: 9 turns, 9 calls, 2 refused or failed
+            turn 9 And let the project's own check decide.
+              … #10 stdout: OK
+              ✓ #10 shell {"command": "python3 -B tests/test_pages.py 2>&1 | tail -n 1"} · a↩
+            llow by tooltape.toml:26 · TIME · {"cwd":".","exceeded":null,"exit_code":0,"prev↩
+            iew":null,"set_as…
+            ended by answer: 10 turns, 10 calls, 2 refused or failed
             next:
               diff -ru examples/repair/project HOME/state/tooltape/work/RUN  # what it chang↩
             ed

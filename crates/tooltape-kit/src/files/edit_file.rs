@@ -1,10 +1,11 @@
 //! `edit_file`: exact replacements in a file, all of them or none.
 
 use serde::Serialize;
-use similar::TextDiff;
 use tooltape::schemars::JsonSchema;
 use tooltape::{Footprint, Random, ToolError, input, tool};
 
+use super::diff::{Side, bounded, diff};
+use super::expected::{check_form, check_hash, hash};
 use super::nearest::nearest;
 use super::text::{Newline, Text};
 use crate::workspace::{FILE_BYTES_MAX, Original, Workspace, WorkspaceError, WorkspacePath};
@@ -13,17 +14,11 @@ use crate::workspace::{FILE_BYTES_MAX, Original, Workspace, WorkspaceError, Work
 pub const EDITS_MAX: usize = 100;
 /// The most places of a text that are counted where one was expected.
 pub const MATCHES_COUNTED_MAX: usize = 100;
-/// The most bytes of a diff that are returned.
-pub const DIFF_BYTES_MAX: usize = 32 << 10;
-/// The most lines of a file whose diff is made.
-pub const DIFF_LINES_MAX: usize = 500_000;
 
+/// The code of an edit that could be meant in several ways.
+const MANY_MATCHES: &str = "many_matches";
 /// The most places of a text that a message names.
 const MATCHES_NAMED_MAX: usize = 8;
-/// The lines around a change that its diff shows.
-const DIFF_CONTEXT_LINES: usize = 3;
-/// The characters of a BLAKE3 hash in hexadecimal.
-const HASH_CHARS: usize = 64;
 
 // A doc comment here would reach the model, which reads the tool's already.
 #[input(check)]
@@ -42,6 +37,8 @@ pub(super) struct Edit {
     old: String,
     /// The text to put in its place.
     new: String,
+    /// Whether to replace every occurrence, of which there must be at least one.
+    replace_all: Option<bool>,
 }
 
 impl EditFile {
@@ -58,15 +55,7 @@ impl EditFile {
                 return Err(format!("/edits/{at}/new: found the same as `old`, expected a change"));
             }
         }
-        let is_hex =
-            |hash: &str| hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        match &self.expect_hash {
-            Some(hash) if hash.len() != HASH_CHARS || !is_hex(hash) => Err(format!(
-                "/expect_hash: expected {HASH_CHARS} lower-case hexadecimal characters, as \
-                 `read_file` returns them"
-            )),
-            Some(_) | None => Ok(()),
-        }
+        check_form(self.expect_hash.as_deref())
     }
 }
 
@@ -85,8 +74,8 @@ pub(super) struct Edited {
 }
 
 /// Replaces exact pieces of text in an existing text file of the workspace: all of `edits`, or none
-/// of them. Each `old` must occur exactly once, so give enough text around it. Line ends follow the
-/// file's own. Returns a diff and the new hash.
+/// of them. Each `old` must occur exactly once, so give enough text around it, unless `replace_all`
+/// is true. Line ends follow the file's own. Returns a diff and the new hash.
 #[tool(
     Write,
     filesystem,
@@ -114,7 +103,7 @@ pub(super) fn edit_file(
     let bytes = draft.newline.stored(&draft.edited).into_owned().into_bytes();
     let (hash, diff) = (hash(&bytes), bounded(draft.diff(&args.path)));
     original.replace(&bytes, &random).map_err(WorkspaceError::tell)?;
-    Ok(Edited { path: args.path, hash, diff, edits: args.edits.len() as u64 })
+    Ok(Edited { path: args.path, hash, diff, edits: draft.made })
 }
 
 /// What a file would become.
@@ -122,20 +111,16 @@ struct Draft {
     newline: Newline,
     text: String,
     edited: String,
+    /// How many replacements make it so.
+    made: u64,
 }
 
 fn draft(args: &EditFile, original: &Original) -> Result<Draft, ToolError> {
     let EditFile { path, edits, expect_hash } = args;
-    let hash = hash(original.bytes());
-    if let Some(expected) = expect_hash.as_ref().filter(|expected| **expected != hash) {
-        let told = format!(
-            "`{path}` has the hash `{hash}`, expected `{expected}`: it was changed, read it again"
-        );
-        return Err(ToolError::not_done(told).code("precondition_failed"));
-    }
+    check_hash(path, original.bytes(), expect_hash.as_deref())?;
     let Text { newline, text } = Text::of(path, original.bytes())?;
-    let edited = edited(path, &text, newline, edits)?;
-    Ok(Draft { newline, text, edited })
+    let (edited, made) = edited(path, &text, newline, edits)?;
+    Ok(Draft { newline, text, edited, made })
 }
 
 /// The change as it would be now, for whoever is asked about it.
@@ -148,31 +133,37 @@ fn path_of(args: &EditFile) -> Footprint {
     args.path.writes()
 }
 
-fn hash(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex().to_string()
-}
-
-/// The text with all edits made.
+/// The text with all edits made, and how many replacements these were.
 fn edited(
     path: &WorkspacePath,
     text: &str,
     newline: Newline,
     edits: &[Edit],
-) -> Result<String, ToolError> {
-    let mut edited = text.to_owned();
+) -> Result<(String, u64), ToolError> {
+    let (mut edited, mut made) = (text.to_owned(), 0);
     for (at, edit) in edits.iter().enumerate() {
         let (old, new) = (newline.shown(&edit.old), newline.shown(&edit.new));
-        let from = only_match(&edited, &old).map_err(|refusal| {
-            let told = format!("/edits/{at}/old: {}", refusal.told);
-            ToolError::not_done(told).code(refusal.code)
-        })?;
-        edited.replace_range(from..from + old.len(), &new);
-        if edited.len() as u64 > FILE_BYTES_MAX {
-            let bytes = edited.len() as u64;
+        let first = match (only_match(&edited, &old), edit.replace_all) {
+            (Err(Refusal { code: MANY_MATCHES, .. }), Some(true)) => None,
+            (found, _) => Some(found.map_err(|refusal| {
+                let told = format!("/edits/{at}/old: {}", refusal.told);
+                ToolError::not_done(told).code(refusal.code)
+            })?),
+        };
+        let times = first.map_or_else(|| edited.matches(&*old).count(), |_| 1);
+        // Before it is made: every place may grow.
+        let bytes = (edited.len() - times * old.len()) as u64;
+        let bytes = bytes.saturating_add((times as u64).saturating_mul(new.len() as u64));
+        if bytes > FILE_BYTES_MAX {
             return Err(WorkspaceError::TooLarge { path: path.clone(), bytes }.tell());
         }
+        match first {
+            Some(from) => edited.replace_range(from..from + old.len(), &new),
+            None => edited = edited.replace(&*old, &new),
+        }
+        made += times as u64;
     }
-    Ok(edited)
+    Ok((edited, made))
 }
 
 /// Why an edit cannot be made.
@@ -197,7 +188,7 @@ fn only_match(text: &str, old: &str) -> Result<usize, Refusal> {
             let told = format!("found nowhere in the file, expected exactly one place{hint}");
             Err(Refusal { code: "no_match", told })
         }
-        _ => Err(Refusal { code: "many_matches", told: ambiguous(text, &matches) }),
+        _ => Err(Refusal { code: MANY_MATCHES, told: ambiguous(text, &matches) }),
     }
 }
 
@@ -217,27 +208,8 @@ fn ambiguous(text: &str, matches: &[usize]) -> String {
 }
 
 impl Draft {
-    /// A unified diff, unless the file has too many lines.
     fn diff(&self, path: &WorkspacePath) -> String {
-        let (old, new) = (self.text.as_str(), self.edited.as_str());
-        let lines = old.lines().count().max(new.lines().count());
-        if lines > DIFF_LINES_MAX {
-            return format!("\\ not shown: {lines} lines, expected at most {DIFF_LINES_MAX}\n");
-        }
-        let diff = TextDiff::from_lines(old, new);
-        let mut unified = diff.unified_diff();
-        let (before, after) = (format!("a/{path}"), format!("b/{path}"));
-        unified.context_radius(DIFF_CONTEXT_LINES).header(&before, &after);
-        unified.to_string()
+        let (before, after) = (&self.text, &self.edited);
+        diff(Some(Side { path, text: before }), Some(Side { path, text: after }))
     }
-}
-
-/// As much of a diff as is returned. Its last line says what is left out, where something is.
-fn bounded(diff: String) -> String {
-    if diff.len() <= DIFF_BYTES_MAX {
-        return diff;
-    }
-    let cut = &diff[..diff.floor_char_boundary(DIFF_BYTES_MAX)];
-    let cut = &cut[..cut.rfind('\n').map_or(0, |at| at + 1)];
-    format!("{cut}\\ cut here: {} of {} bytes\n", cut.len(), diff.len())
 }

@@ -3,11 +3,16 @@
 use std::borrow::Cow;
 use std::str;
 
+use encoding_rs::{Encoding, UTF_8};
 use serde::Serialize;
 use tooltape::ToolError;
 use tooltape::schemars::JsonSchema;
 
-use crate::workspace::WorkspacePath;
+use super::kind;
+use crate::workspace::{WorkspacePath, shown};
+
+/// The most bytes of the name of an encoding that a message shows.
+const ENCODING_SHOWN_BYTES_MAX: usize = 64;
 
 /// How the lines of a file end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -29,22 +34,66 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Reads bytes as text.
+    /// Reads bytes as UTF-8.
     pub(super) fn of(path: &WorkspacePath, bytes: &[u8]) -> Result<Text, ToolError> {
-        let binary = |found: String| {
-            let told = format!("`{path}` is not text: {found}, expected UTF-8 without NUL");
-            ToolError::not_done(told).code("not_text")
-        };
+        let expected = "expected UTF-8 without NUL";
         if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
-            return Err(binary(format!("found a NUL at byte {at}")));
+            return Err(not_text(path, bytes, &format!("found a NUL at byte {at}, {expected}")));
         }
         let text = str::from_utf8(bytes).map_err(|err| {
             let at = err.valid_up_to();
-            binary(format!("found 0x{:02x} at byte {at}", bytes[at]))
+            not_text(path, bytes, &format!("found 0x{:02x} at byte {at}, {expected}", bytes[at]))
         })?;
-        let newline = Newline::of(text);
-        Ok(Text { newline, text: newline.shown(text).into_owned() })
+        Ok(Text::from(text))
     }
+
+    /// Reads bytes as the encoding says; where none is named, as a byte order mark says, or as
+    /// UTF-8.
+    pub(super) fn decoded(
+        path: &WorkspacePath,
+        bytes: &[u8],
+        named: Option<&str>,
+    ) -> Result<(Text, &'static str), ToolError> {
+        let marked = Encoding::for_bom(bytes).filter(|(encoding, _)| *encoding != UTF_8);
+        let (encoding, skipped) = match (named, marked) {
+            (None, None) => return Ok((Text::of(path, bytes)?, UTF_8.name())),
+            (None, Some(marked)) => marked,
+            (Some(named), marked) => {
+                let encoding = Encoding::for_label(named.as_bytes()).ok_or_else(|| {
+                    let named = shown(named, ENCODING_SHOWN_BYTES_MAX);
+                    let told = format!(
+                        "/encoding: `{named}` is not known, expected a label such as \
+                         `windows-1252`, `utf-16le` or `shift_jis`"
+                    );
+                    ToolError::not_done(told).code("unknown_encoding")
+                })?;
+                let same = marked.filter(|(marked, _)| *marked == encoding);
+                (encoding, same.map_or(0, |(_, skipped)| skipped))
+            }
+        };
+        let name = encoding.name();
+        let decoded =
+            encoding.decode_without_bom_handling_and_without_replacement(&bytes[skipped..]);
+        match decoded {
+            Some(text) if !text.contains('\0') => Ok((Text::from(&text), name)),
+            Some(_) => Err(not_text(path, bytes, &format!("found a NUL, read as {name}"))),
+            None => Err(not_text(path, bytes, &format!("found what is not {name}"))),
+        }
+    }
+
+    fn from(text: &str) -> Text {
+        let newline = Newline::of(text);
+        Text { newline, text: newline.shown(text).into_owned() }
+    }
+}
+
+/// Says what a file is instead of text, as far as that is known.
+fn not_text(path: &WorkspacePath, bytes: &[u8], found: &str) -> ToolError {
+    let told = match kind::image(bytes).or_else(|| kind::other(bytes)) {
+        Some(kind) => format!("`{path}` is not text but {kind}: {found}"),
+        None => format!("`{path}` is not text: {found}"),
+    };
+    ToolError::not_done(told).code("not_text")
 }
 
 impl Newline {

@@ -7,7 +7,8 @@ use tooltape::{Refusal, ToolError};
 
 use super::{ENTRIES_SCANNED_MAX, EntryKind, FILE_BYTES_MAX, WorkspacePath, system};
 
-/// Why a workspace refused. Nothing was changed, except where [`WorkspaceError::Unsynced`] says so.
+/// Why a workspace refused. Nothing was changed, except where [`WorkspaceError::Unsynced`] or
+/// [`WorkspaceError::Torn`] says so.
 ///
 /// Return [`WorkspaceError::tell`] from a tool: a plain `?` would hide the reason from the model.
 #[derive(Debug, thiserror::Error)]
@@ -55,9 +56,26 @@ pub enum WorkspaceError {
         /// The path.
         path: WorkspacePath,
     },
-    /// A change would go through a symbolic link.
-    #[error("`{path}` is or goes through a symbolic link, expected the path of the file itself")]
-    ChangeThroughLink {
+    /// The path is or goes through a symbolic link, which a call never follows.
+    #[error("`{path}` is or goes through a symbolic link{}, expected the path of the file itself",
+            leads(.to))]
+    ThroughLink {
+        /// The path.
+        path: WorkspacePath,
+        /// Where it leads, if that is known and inside.
+        to: Option<WorkspacePath>,
+    },
+    /// Something is there already.
+    #[error("`{path}` is {found} already, expected nothing there")]
+    Exists {
+        /// The path.
+        path: WorkspacePath,
+        /// What is there.
+        found: EntryKind,
+    },
+    /// The directory has something in it.
+    #[error("`{path}` is a directory that is not empty, expected a file or an empty directory")]
+    NotEmpty {
         /// The path.
         path: WorkspacePath,
     },
@@ -129,6 +147,17 @@ pub enum WorkspaceError {
         /// What the operating system said.
         source: io::Error,
     },
+    /// Some of several changes were made, and could not be taken back.
+    #[error(
+        "`{path}` could not be changed, and what was changed before it could not be taken \
+             back: {source}; read the files to see what they hold"
+    )]
+    Torn {
+        /// The path.
+        path: WorkspacePath,
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// Anything else that the operating system said.
     #[error("`{path}` could not be used: {source}")]
     Io {
@@ -149,7 +178,9 @@ impl WorkspaceError {
             WorkspaceError::Kind { expected: EntryKind::Dir, .. } => "not_a_directory",
             WorkspaceError::Kind { .. } => "not_a_file",
             WorkspaceError::Through { .. } => "not_a_directory",
-            WorkspaceError::Link { .. } | WorkspaceError::ChangeThroughLink { .. } => "symlink",
+            WorkspaceError::Link { .. } | WorkspaceError::ThroughLink { .. } => "symlink",
+            WorkspaceError::Exists { .. } => "exists",
+            WorkspaceError::NotEmpty { .. } => "not_empty",
             WorkspaceError::Denied { .. } => "permission_denied",
             WorkspaceError::ReadOnly { .. } => "read_only",
             WorkspaceError::Protected { .. } => "protected",
@@ -159,6 +190,8 @@ impl WorkspaceError {
             WorkspaceError::Unlabelled { .. } => "unlabelled",
             WorkspaceError::Changed { .. } => "precondition_failed",
             WorkspaceError::Unsynced { .. } => "not_durable",
+            WorkspaceError::Torn { .. } => "in_doubt",
+            WorkspaceError::Io { source, .. } if is_full(source) => "disk_full",
             WorkspaceError::Io { .. } => "io",
         }
     }
@@ -168,6 +201,7 @@ impl WorkspaceError {
         let (told, code) = (self.to_string(), self.code());
         match self {
             WorkspaceError::Unsynced { .. } => ToolError::tell(told).code(code),
+            WorkspaceError::Torn { .. } => ToolError::in_doubt(told).code(code),
             WorkspaceError::Root { source, .. } | WorkspaceError::Denied { source, .. } => {
                 ToolError::not_done(told).code(code).because(source)
             }
@@ -176,7 +210,9 @@ impl WorkspaceError {
             | WorkspaceError::Kind { .. }
             | WorkspaceError::Through { .. }
             | WorkspaceError::Link { .. }
-            | WorkspaceError::ChangeThroughLink { .. }
+            | WorkspaceError::ThroughLink { .. }
+            | WorkspaceError::Exists { .. }
+            | WorkspaceError::NotEmpty { .. }
             | WorkspaceError::ReadOnly { .. }
             | WorkspaceError::Protected { .. }
             | WorkspaceError::TooLarge { .. }
@@ -199,8 +235,19 @@ impl WorkspaceError {
                 WorkspaceError::Outside { path }
             }
             ErrorKind::PermissionDenied => WorkspaceError::Denied { path, source },
+            ErrorKind::DirectoryNotEmpty => WorkspaceError::NotEmpty { path },
             _ if system::is_link_refusal(&source) => WorkspaceError::Link { path },
             _ => WorkspaceError::Io { path, source },
         }
     }
+}
+
+/// Whether there is no room for more.
+fn is_full(source: &io::Error) -> bool {
+    matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// Where a link leads, in words.
+fn leads(to: &Option<WorkspacePath>) -> String {
+    to.as_ref().map(|to| format!(" to `{to}`")).unwrap_or_default()
 }

@@ -8,19 +8,16 @@ use super::WorkspacePath;
 const FILES: &str = "file:";
 
 impl WorkspacePath {
-    /// What reading the file or the directory at this path touches: every file.
+    /// What reading the file or the directory at this path touches: that, and all below it.
     ///
-    /// A [`Workspace`](crate::Workspace) follows symbolic links to read, and a path does not say
-    /// where they lead: to any file of the workspace.
-    pub fn reads(&self) -> Footprint {
-        Footprint::reads(FILES)
-    }
-
-    /// What replacing the file at this path touches: that file.
-    ///
-    /// A [`Workspace`](crate::Workspace) follows no link to write, so another path is another
+    /// A [`Workspace`](crate::Workspace) follows no link for a call, so another path is another
     /// file, unless the file system takes two names for one. Where it could, by their case, the
     /// names have one key; where it could in other ways, the key is that of the directory.
+    pub fn reads(&self) -> Footprint {
+        Footprint::reads(self.key())
+    }
+
+    /// What replacing the file at this path touches: that file, by the same key.
     ///
     /// ```
     /// use tooltape_kit::WorkspacePath;
@@ -31,10 +28,19 @@ impl WorkspacePath {
     /// assert!(writes("src/a.rs").conflicts(&writes("src/ä.rs")));
     /// ```
     pub fn writes(&self) -> Footprint {
+        Footprint::writes(self.key())
+    }
+
+    /// What writing several files at once touches.
+    pub(crate) fn all_written<'p>(paths: impl Iterator<Item = &'p WorkspacePath>) -> Footprint {
+        paths.fold(Footprint::none(), |footprint, path| footprint.and_writes(path.key()))
+    }
+
+    fn key(&self) -> String {
         let names = self.components();
         let plain = names.iter().take_while(|name| is_plain(name));
         let names: Vec<String> = plain.map(|name| name.to_ascii_lowercase()).collect();
-        Footprint::writes(format!("{FILES}{}", names.join("/")))
+        format!("{FILES}{}", names.join("/"))
     }
 }
 

@@ -37,7 +37,8 @@ pub struct Listing {
 #[schemars(crate = "tooltape::schemars")]
 #[non_exhaustive]
 pub struct Entry {
-    /// Its name. Bytes that are not UTF-8 are shown as U+FFFD.
+    /// Its name, or its path from the directory on where it is deeper. Bytes that are not UTF-8
+    /// are shown as U+FFFD.
     pub name: String,
     /// What it is. Symbolic links are not followed.
     pub kind: EntryKind,
@@ -86,21 +87,16 @@ impl fmt::Display for EntryKind {
 impl Workspace {
     /// Lists a directory: the first [`ENTRIES_MAX`] entries by the bytes of their names.
     ///
-    /// The path may lead through symbolic links as long as they stay inside.
+    /// Symbolic links on the way are followed by the host as long as they stay inside, and never by
+    /// a call.
     pub fn list(&self, path: &WorkspacePath) -> Result<Listing, WorkspaceError> {
-        let opened = match self.may_read(path)? {
-            Links::Followed => self.root.open_dir(path.as_str()),
-            Links::NotFollowed => self.open_dir_itself(path),
-        };
-        let dir = opened.map_err(|source| {
-            match self.root.metadata(path.as_str()).map(|found| EntryKind::of(found.file_type())) {
-                Ok(found) if source.kind() == ErrorKind::NotADirectory => {
-                    let expected = EntryKind::Dir;
-                    WorkspaceError::Kind { path: path.clone(), found, expected }
-                }
-                _ => WorkspaceError::from_io(path, source),
+        let dir = match self.may_read(path)? {
+            Links::Followed => {
+                let opened = self.root.open_dir(path.as_str());
+                opened.map_err(|source| self.no_dir(path, source))?
             }
-        })?;
+            Links::NotFollowed => self.open_dir_itself(path)?,
+        };
         let (names, total) = first_names(path, &dir)?;
         let mut entries = Vec::with_capacity(names.len());
         for name in &names {
@@ -114,10 +110,29 @@ impl Workspace {
 
 impl Workspace {
     /// Opens a directory. No symbolic link is followed on the way.
-    fn open_dir_itself(&self, path: &WorkspacePath) -> io::Result<Dir> {
-        let root = system::open_dir_itself(&self.root, ".")?;
-        let mut names = path.components().into_iter();
-        names.try_fold(root, |dir, name| system::open_dir_itself(&dir, name))
+    fn open_dir_itself(&self, path: &WorkspacePath) -> Result<Dir, WorkspaceError> {
+        let root = system::open_dir_itself(&self.root, ".");
+        let mut dir = root.map_err(|source| WorkspaceError::from_io(path, source))?;
+        for name in path.components() {
+            dir = system::open_dir_itself(&dir, name).map_err(|source| {
+                match dir.symlink_metadata(name).is_ok_and(|found| found.is_symlink()) {
+                    true => self.linked(path),
+                    false => self.no_dir(path, source),
+                }
+            })?;
+        }
+        Ok(dir)
+    }
+
+    /// Says what is there that is no directory.
+    fn no_dir(&self, path: &WorkspacePath, source: io::Error) -> WorkspaceError {
+        match self.root.metadata(path.as_str()).map(|found| EntryKind::of(found.file_type())) {
+            Ok(found) if source.kind() == ErrorKind::NotADirectory => {
+                let expected = EntryKind::Dir;
+                WorkspaceError::Kind { path: path.clone(), found, expected }
+            }
+            Ok(_) | Err(_) => WorkspaceError::from_io(path, source),
+        }
     }
 }
 

@@ -1,16 +1,14 @@
 //! A file that is about to be replaced: held by its handle, and replaced as a whole or not at all.
 
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
-use cap_std::fs::{Dir, File, Metadata};
+use cap_std::fs::{File, Metadata};
 use tooltape::Random;
 
-use super::protected::protected;
-use super::{EntryKind, Workspace, WorkspaceError, WorkspacePath};
+use super::place::{Place, Purpose, check_names};
+use super::unfinished::{Unfinished, sync};
+use super::{Workspace, WorkspaceError, WorkspacePath};
 use super::{check_readable, check_size, read_regular, system};
-
-/// How often a name for the unfinished file may be taken already.
-const NAME_TRIES_MAX: u32 = 8;
 
 /// A file as it was when it was opened to be changed.
 ///
@@ -31,19 +29,16 @@ const NAME_TRIES_MAX: u32 = 8;
 /// assert_eq!(files.read(&"a.txt".parse().unwrap()).unwrap(), b"one two");
 /// ```
 pub struct Original {
-    path: WorkspacePath,
-    parent: Dir,
-    name: String,
+    pub(super) place: Place,
     file: File,
-    metadata: Metadata,
+    pub(super) metadata: Metadata,
     bytes: Vec<u8>,
     files: Workspace,
 }
 
-/// A regular file that was opened by its own name, and the directory that it is in.
+/// A regular file that was opened by its own name, and where it is.
 pub(super) struct Opened {
-    parent: Dir,
-    name: String,
+    place: Place,
     pub(super) file: File,
     metadata: Metadata,
 }
@@ -54,54 +49,34 @@ impl Workspace {
     /// Protected names are refused, whether they exist or not, and so is a file that nobody may
     /// write.
     pub fn original(&self, path: &WorkspacePath) -> Result<Original, WorkspaceError> {
-        let names = path.components();
-        if let Some(name) = names.iter().find_map(|name| protected(name)) {
-            return Err(WorkspaceError::Protected { path: path.clone(), name });
-        }
+        check_names(path)?;
         self.may_read(path)?;
-        let Opened { parent, name, file, metadata } = self.open_itself(path)?;
+        let Opened { place, file, metadata } = self.open_as(path, Purpose::Changing)?;
         if system::is_read_only(&metadata) {
             return Err(WorkspaceError::ReadOnly { path: path.clone() });
         }
         let bytes = read_regular(path, &file)?;
         self.seen.read(&self.root, path, &bytes);
-        let (path, files) = (path.clone(), self.clone());
-        Ok(Original { path, parent, name, file, metadata, bytes, files })
+        Ok(Original { place, file, metadata, bytes, files: self.clone() })
     }
 
-    /// Opens a regular file and the directory that it is in. No symbolic link is followed.
+    /// Opens a regular file to be read. No symbolic link is followed.
     pub(super) fn open_itself(&self, path: &WorkspacePath) -> Result<Opened, WorkspaceError> {
-        let names = path.components();
-        let Some((name, parents)) = names.split_last() else {
-            let (found, expected) = (EntryKind::Dir, EntryKind::File);
-            return Err(WorkspaceError::Kind { path: path.clone(), found, expected });
-        };
-        let refused = |source| WorkspaceError::from_io(path, source);
-        let mut parent = system::open_dir_itself(&self.root, ".").map_err(refused)?;
-        for name in parents {
-            parent = system::open_dir_itself(&parent, name)
-                .map_err(|source| unopened(path, &parent, name, source))?;
-        }
-        // To open a device can already be an effect, so it is looked at first.
-        let metadata = parent.symlink_metadata(name).map_err(refused)?;
-        if metadata.is_symlink() {
-            return Err(WorkspaceError::ChangeThroughLink { path: path.clone() });
-        }
-        check_readable(path, &metadata)?;
-        let file = system::open_file_itself(&parent, name)
-            .map_err(|source| unopened(path, &parent, name, source))?;
-        let metadata = file.metadata().map_err(refused)?;
-        Ok(Opened { parent, name: (*name).to_owned(), file, metadata })
+        self.open_as(path, Purpose::Reading)
     }
-}
 
-/// Says whether it was a link that could not be opened.
-fn unopened(path: &WorkspacePath, dir: &Dir, name: &str, source: io::Error) -> WorkspaceError {
-    match dir.symlink_metadata(name) {
-        Ok(metadata) if metadata.is_symlink() => {
-            WorkspaceError::ChangeThroughLink { path: path.clone() }
-        }
-        Ok(_) | Err(_) => WorkspaceError::from_io(path, source),
+    fn open_as(&self, path: &WorkspacePath, purpose: Purpose) -> Result<Opened, WorkspaceError> {
+        let place = self.reach(path, purpose)?;
+        // To open a device can already be an effect, so it is looked at first.
+        let Some(metadata) = place.look(self)? else {
+            return Err(WorkspaceError::Missing { path: path.clone() });
+        };
+        check_readable(path, &metadata)?;
+        let Place { parent, name, .. } = &place;
+        let file = system::open_file_itself(parent, name)
+            .map_err(|source| self.unopened(path, parent, name, source))?;
+        let metadata = file.metadata().map_err(|source| place.refused(source))?;
+        Ok(Opened { place, file, metadata })
     }
 }
 
@@ -118,57 +93,73 @@ impl Original {
     /// bit; other links to the old one keep the old content. A file that was changed since it was
     /// opened is left alone.
     pub fn replace(mut self, bytes: &[u8], random: &Random) -> Result<(), WorkspaceError> {
-        check_size(&self.path, bytes.len() as u64)?;
-        self.files.may_write(&self.path)?;
-        self.files.seen.writing(&self.path, bytes)?;
-        let refused = |path: &WorkspacePath, source| WorkspaceError::from_io(path, source);
-        let (unfinished, file) =
-            self.create_beside(random).map_err(|source| refused(&self.path, source))?;
-        let replaced = fill(file, bytes, &self.metadata)
-            .map_err(|source| refused(&self.path, source))
-            .and_then(|()| self.check_unchanged())
-            .and_then(|()| {
-                let renamed = self.parent.rename(&unfinished, &self.parent, &self.name);
-                renamed.map_err(|source| refused(&self.path, source))
-            });
-        if replaced.is_err() {
-            // What is left behind is a file under a name that means nothing to anybody.
-            let _ = self.parent.remove_file(&unfinished);
-        }
-        replaced?;
-        self.files.seen.written(&self.path);
-        match sync(&self.parent) {
-            Ok(()) => Ok(()),
-            Err(source) => Err(WorkspaceError::Unsynced { path: self.path, source }),
-        }
+        check_size(&self.place.path, bytes.len() as u64)?;
+        self.files.may_write(&self.place.path)?;
+        self.files.seen.writing(&self.place.path, bytes)?;
+        let mode = system::kept_mode(&self.metadata);
+        let unfinished = self.beside(bytes, mode, random)?;
+        self.check_unchanged()?;
+        let old = self.exchanged(unfinished)?;
+        self.files.seen.written(&self.place.path);
+        let Place { path, parent, .. } = self.place;
+        let synced = sync(&parent).map_err(|source| WorkspaceError::Unsynced { path, source });
+        drop(old);
+        synced
     }
 
-    /// Creates the file that will take the original's place, in the same directory.
-    fn create_beside(&self, random: &Random) -> io::Result<(String, File)> {
-        let mut tries = 0;
-        loop {
-            let name = format!(".unfinished-{:016x}", random.next_u64());
-            match self.parent.open_with(&name, &system::creating()) {
-                Ok(file) => return Ok((name, file)),
-                Err(err) if err.kind() == ErrorKind::AlreadyExists && tries < NAME_TRIES_MAX => {
-                    tries += 1;
-                }
-                Err(err) => return Err(err),
+    /// Puts the new file in place. What it displaced is checked once more, and is left for the
+    /// caller to drop: nobody else's work gets lost.
+    fn exchanged(&mut self, new: Unfinished) -> Result<Option<Unfinished>, WorkspaceError> {
+        let name = self.place.name.clone();
+        match new.exchange(&name) {
+            Ok(()) => {}
+            // Some file systems exchange no names. What was just checked is replaced there.
+            Err(err) if err.kind() == ErrorKind::InvalidInput => {
+                new.replace(&name).map_err(|source| self.place.refused(source))?;
+                return Ok(None);
+            }
+            Err(err) => return Err(self.place.refused(err)),
+        }
+        let old = new;
+        let Err(changed) = self.check_is_at(&old.name) else { return Ok(Some(old)) };
+        match old.exchange(&name) {
+            Ok(()) => Err(changed),
+            Err(source) => {
+                old.leave();
+                Err(WorkspaceError::Torn { path: self.place.path.clone(), source })
             }
         }
     }
 
+    /// The file that will take its place, with its owner.
+    pub(super) fn beside(
+        &self,
+        bytes: &[u8],
+        mode: u32,
+        random: &Random,
+    ) -> Result<Unfinished, WorkspaceError> {
+        let finish = |file: &File| system::take_after(file, &self.metadata, mode);
+        Unfinished::create(&self.place.parent, bytes, random, finish)
+            .map_err(|source| self.place.refused(source))
+    }
+
     /// Checks that the name is still the file that was opened, and the file still what was read.
-    fn check_unchanged(&mut self) -> Result<(), WorkspaceError> {
-        let unchanged = match self.parent.symlink_metadata(&self.name) {
+    pub(super) fn check_unchanged(&mut self) -> Result<(), WorkspaceError> {
+        let name = self.place.name.clone();
+        self.check_is_at(&name)
+    }
+
+    /// Checks that this name, in the same directory, is the file that was opened, as it was read.
+    pub(super) fn check_is_at(&mut self, name: &str) -> Result<(), WorkspaceError> {
+        let is_same = match self.place.parent.symlink_metadata(name) {
             Ok(now) => {
                 system::identity(&now) == system::identity(&self.metadata) && self.holds_the_same()
             }
             Err(_) => false,
         };
-        match unchanged {
+        match is_same {
             true => Ok(()),
-            false => Err(WorkspaceError::Changed { path: self.path.clone() }),
+            false => Err(WorkspaceError::Changed { path: self.place.path.clone() }),
         }
     }
 
@@ -178,21 +169,5 @@ impl Original {
         let read = self.file.seek(SeekFrom::Start(0));
         let read = read.and_then(|_| (&self.file).take(limit).read_to_end(&mut now));
         read.is_ok() && now == self.bytes
-    }
-}
-
-fn fill(mut file: File, bytes: &[u8], metadata: &Metadata) -> io::Result<()> {
-    file.write_all(bytes)?;
-    system::take_after(&file, metadata)?;
-    file.sync_all()
-}
-
-/// Makes a rename durable. Some file systems have nothing to sync for a directory and say so.
-fn sync(dir: &Dir) -> io::Result<()> {
-    match dir.try_clone()?.into_std_file().sync_all() {
-        Err(err) if matches!(err.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
-            Ok(())
-        }
-        synced => synced,
     }
 }

@@ -89,6 +89,21 @@ impl WorkspacePath {
         &self.0
     }
 
+    /// The folder that it is in; nothing for the workspace itself.
+    pub(crate) fn parent(&self) -> Option<WorkspacePath> {
+        match self.0.rsplit_once('/') {
+            Some((parent, _)) => Some(WorkspacePath(parent.to_owned())),
+            None => (self.0 != ".").then(WorkspacePath::root),
+        }
+    }
+
+    /// Everything on the way down to it and the path itself, but not the workspace.
+    pub(super) fn ancestors(&self) -> Vec<WorkspacePath> {
+        let ends = self.0.match_indices('/').map(|(end, _)| end).chain([self.0.len()]);
+        let ancestors = ends.map(|end| WorkspacePath(self.0[..end].to_owned()));
+        ancestors.filter(|path| path.0 != ".").collect()
+    }
+
     /// The names on the way down; none for the workspace itself.
     pub(super) fn components(&self) -> Vec<&str> {
         self.0.split('/').filter(|component| *component != ".").collect()

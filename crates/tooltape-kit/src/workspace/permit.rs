@@ -7,24 +7,32 @@ use super::{Workspace, WorkspaceError, WorkspacePath};
 
 /// What becomes of symbolic links on the way to a file.
 pub(super) enum Links {
-    /// They may lead anywhere inside, all of which may be read.
+    /// They may lead anywhere inside: the host itself looks.
     Followed,
-    /// They might lead to what may not be read.
+    /// They might lead to what a rule or a right keeps from the call, which was judged by its path.
     NotFollowed,
 }
 
+/// What may be done with all files of a workspace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use {
+    pub(crate) read: bool,
+    pub(crate) write: bool,
+}
+
 impl Workspace {
+    /// What the call may do now with everything in here.
+    pub(crate) fn may_use_all(&self) -> Use {
+        let root = WorkspacePath::root();
+        let read = self.may_read(&root).is_ok();
+        Use { read, write: read && self.may_write(&root).is_ok() }
+    }
+
     /// Checks that the call may read here now.
     pub(super) fn may_read(&self, path: &WorkspacePath) -> Result<Links, WorkspaceError> {
         let Some(call) = &self.call else { return Ok(Links::Followed) };
-        let whole = Right::FsRead(scope(RelativePath::root()));
-        match call.check(&whole) {
-            Ok(()) => Ok(Links::Followed),
-            Err(_) => {
-                check(call, path, Right::FsRead)?;
-                Ok(Links::NotFollowed)
-            }
-        }
+        check(call, path, Right::FsRead)?;
+        Ok(Links::NotFollowed)
     }
 
     /// Checks that the call may write here now.

@@ -1,12 +1,13 @@
 //! The labels of files: whom what they hold may come from, and whom it is not for.
 
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
 use tooltape::{Label, Labels, Provenance};
 
-use super::{Workspace, WorkspaceError, WorkspacePath};
+use super::{FILE_BYTES_MAX, Found, Workspace, WorkspaceError, WorkspacePath};
 
 /// The shortest content of which copies elsewhere are known: shorter ones are alike by chance.
 const COPY_BYTES_MIN: usize = 8;
@@ -65,6 +66,14 @@ impl Seen {
         self.provenance.saw(&label);
     }
 
+    /// Somebody reads the names of files all over the workspace.
+    fn found<'n>(&self, paths: impl Iterator<Item = &'n str>) {
+        if !self.is_plain() {
+            let label = paths.fold(Label::default(), |label, path| label.join(&self.of(path)));
+            self.provenance.saw(&label);
+        }
+    }
+
     /// Somebody is about to write these bytes here.
     pub(super) fn writing(&self, path: &WorkspacePath, bytes: &[u8]) -> Result<(), WorkspaceError> {
         let label = self.provenance.label();
@@ -74,6 +83,18 @@ impl Seen {
             self.labels.add(&bytes_key(bytes), &label).map_err(unlabelled)?;
         }
         Ok(())
+    }
+
+    /// Somebody is about to move a file, which keeps its label.
+    pub(super) fn moving(
+        &self,
+        root: &Dir,
+        from: &WorkspacePath,
+        to: &WorkspacePath,
+    ) -> Result<(), WorkspaceError> {
+        let label = self.at(root, from).join(&self.provenance.label());
+        let unlabelled = |source| WorkspaceError::Unlabelled { path: to.clone(), source };
+        self.labels.add(&self.file_key(to.as_str()), &label).map_err(unlabelled)
     }
 
     /// These are all that is here now.
@@ -109,6 +130,25 @@ impl Seen {
 }
 
 impl Workspace {
+    /// Somebody reads the names of files that a walk came to.
+    pub(crate) fn saw_names<'n>(&self, paths: impl Iterator<Item = &'n str>) {
+        self.seen.found(paths);
+    }
+
+    /// Somebody reads lines of a file that a walk came to.
+    pub(crate) fn saw_lines(&self, found: &Found) {
+        if self.seen.is_plain() {
+            return;
+        }
+        let mut bytes = Vec::new();
+        // Of what cannot be read again, or is too large, only the place is known.
+        let read = found.open().map(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes));
+        let _ = read;
+        if let Ok(path) = found.shown().parse() {
+            self.seen.read(&self.root, &path, &bytes);
+        }
+    }
+
     /// Keeps the labels of files there, which otherwise end with the last clone. Workspaces that
     /// share them know the copies of each other's files.
     #[must_use]

@@ -305,3 +305,27 @@ fn a_long_diff_is_cut_between_lines_and_says_so() {
     expect![[r#"\ cut here: 32768 of 400048 bytes"#]].assert_eq(last);
     assert_eq!(world.text("a.txt"), new);
 }
+
+#[test]
+fn every_place_is_replaced_where_that_is_said_and_at_least_one_must_be_there() {
+    let world = World::new();
+    world.file("a.txt", "a b a\na\n");
+    let edit = |edit: serde_json::Value| {
+        let args = json!({ "path": "a.txt", "edits": [edit] });
+        world.call("edit_file", &args.to_string())
+    };
+    let all = edit(json!({ "old": "a", "new": "aa", "replace_all": true }));
+    assert_eq!(all.value.as_ref().unwrap().to_value()["edits"], 3);
+    assert_eq!(world.text("a.txt"), "aa b aa\naa\n");
+    assert_eq!(
+        code(&edit(json!({ "old": "a", "new": "b", "replace_all": false }))),
+        "many_matches"
+    );
+    assert_eq!(code(&edit(json!({ "old": "c", "new": "b", "replace_all": true }))), "no_match");
+    // Every place may grow, so the size is known before anything does.
+    let grown = edit(json!({ "old": "a", "new": "x".repeat(2 << 20 >> 2), "replace_all": true }));
+    assert_eq!(code(&grown), "ok", "6 times 512 KiB fit");
+    let grown = edit(json!({ "old": "x", "new": "xxxx", "replace_all": true }));
+    assert_eq!(code(&grown), "too_large");
+    assert_eq!(world.text("a.txt").len(), 6 * (512 << 10) + 5);
+}

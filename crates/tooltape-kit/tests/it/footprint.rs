@@ -6,7 +6,7 @@ use serde_json::json;
 use tooltape::{Access, Canon, Footprint, Registered, Tool};
 use tooltape_kit::{WorkspacePath, tools};
 
-use crate::world::World;
+use crate::world::{World, code};
 
 fn footprint(name: &str, path: &str) -> Footprint {
     let tool = tools().into_iter().find(|tool| &*tool.spec().name == name).unwrap();
@@ -70,25 +70,51 @@ fn a_path_that_is_no_key_is_a_write_of_everything() {
 }
 
 #[test]
-fn a_read_through_a_link_waits_for_the_edit_of_what_it_leads_to() {
+fn a_call_follows_no_link_so_another_path_is_another_file() {
     let world = World::new();
     world.file("src/a.txt", "one\n").link("src", "link");
-    // The link is followed, and nothing in its path says so.
-    assert_eq!(world.call("read_file", r#"{"path":"link/a.txt"}"#).fault, None);
-    let (edit, read) = (footprint("edit_file", "src/a.txt"), footprint("read_file", "link/a.txt"));
-    assert!(edit.conflicts(&read) && edit.conflicts(&footprint("list_dir", "link")));
-    // To write, no link is followed: so another path is another file.
-    let edit = r#"{"path":"link/a.txt","edits":[{"old":"one","new":"two"}]}"#;
-    assert!(world.call("edit_file", edit).fault.is_some());
+    for (tool, args) in [
+        ("read_file", r#"{"path":"link/a.txt"}"#),
+        ("list_dir", r#"{"path":"link"}"#),
+        ("edit_file", r#"{"path":"link/a.txt","edits":[{"old":"one","new":"two"}]}"#),
+    ] {
+        let reply = world.call(tool, args);
+        assert_eq!(code(&reply), "symlink", "{tool}");
+        assert!(reply.text().contains("to `src"), "{tool} says where it leads: {}", reply.text());
+    }
+    let edit = footprint("edit_file", "src/a.txt");
+    assert!(edit.conflicts(&footprint("read_file", "src/a.txt")));
+    assert!(edit.conflicts(&footprint("list_dir", "src")));
+    assert!(!edit.conflicts(&footprint("read_file", "src/b.txt")));
+    assert!(!edit.conflicts(&footprint("list_dir", "lib")));
+}
+
+#[test]
+fn a_change_of_several_files_touches_each_of_them() {
+    let of = |name: &str, args: serde_json::Value| {
+        let tool = tools().into_iter().find(|tool| &*tool.spec().name == name).unwrap();
+        touched(tool, &Canon::of(&args).unwrap())
+    };
+    let moved = of("move_file", json!({ "from": "a.txt", "to": "b.txt" }));
+    let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n--- /dev/null\n+++ b/src/c.txt\n\
+                 @@ -0,0 +1 @@\n+c\n";
+    let patched = of("apply_patch", json!({ "paths": ["a.txt", "src/c.txt"], "patch": patch }));
+    for (footprint, path) in [(&moved, "a.txt"), (&moved, "b.txt"), (&patched, "src/c.txt")] {
+        assert!(footprint.conflicts(&crate::footprint::footprint("read_file", path)), "{path}");
+    }
+    assert!(!moved.conflicts(&footprint("edit_file", "c.txt")));
+    assert!(!patched.conflicts(&footprint("edit_file", "src/d.txt")));
+    assert!(patched.conflicts(&moved));
 }
 
 #[test]
 fn reads_overlap_each_other_and_what_is_not_a_file() {
     let read = footprint("read_file", "a.txt");
     assert!(!read.conflicts(&footprint("read_file", "a.txt")));
-    assert!(!read.conflicts(&footprint("list_dir", ".")));
+    let all = footprint("list_dir", ".");
+    assert!(!read.conflicts(&all));
     assert!(!read.conflicts(&Footprint::writes("db:users")));
     assert!(read.conflicts(&Footprint::everything(Access::Write)));
     let tool = tools().into_iter().next().unwrap();
-    assert_eq!(touched(tool, &Canon::of(&json!({})).unwrap()), read);
+    assert_eq!(touched(tool, &Canon::of(&json!({})).unwrap()), all);
 }

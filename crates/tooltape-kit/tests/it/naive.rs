@@ -36,3 +36,20 @@ pub(crate) fn read_checked(root: &Path, path: &str) -> io::Result<String> {
         false => Err(io::ErrorKind::PermissionDenied.into()),
     }
 }
+
+/// Creates or replaces, through whatever is there, with a temporary name that anybody can guess.
+pub(crate) fn write_file(root: &Path, path: &str, text: &str) -> io::Result<()> {
+    let full = resolve(root, path)?;
+    if let Some(parent) = full.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let guessed = full.with_extension("tmp");
+    fs::write(&guessed, text)?;
+    fs::copy(&guessed, &full)?;
+    fs::remove_file(&guessed)
+}
+
+/// Checks both names by their text, and renames.
+pub(crate) fn move_file(root: &Path, from: &str, to: &str) -> io::Result<()> {
+    fs::rename(resolve(root, from)?, resolve(root, to)?)
+}

@@ -4,53 +4,148 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use tooltape::{Proposal, Reply};
+use tooltape::{Random, Run};
+use tooltape_kit::{Workspace, WorkspacePath};
 
 use crate::naive;
-use crate::world::{CANARY, World, calls, run_in};
+use crate::users::as_each;
+use crate::world::{CANARY, World, call, run_in};
 
-/// The least calls of a tool that only reads.
-const READS_MIN: usize = 4_000;
-/// The least edits, each of which waits for the disk twice.
-const EDITS_MIN: usize = 200;
+/// The variable that says how long the race is, in seconds.
+const SECONDS: &str = "TOOLTAPE_RACE_SECONDS";
+const SECONDS_DEFAULT: u64 = 30;
+/// How often a tool must have met the folder, and how often the link, however long that takes.
+const MET_MIN: usize = 20;
 /// The most calls of a tool, where a busy machine lets the exchange hardly happen.
-const CALLS_MAX: usize = 200_000;
+const CALLS_MAX: usize = 2_000_000;
 /// The most tries of the control, which needs only one escape.
 const CONTROL_TRIES_MAX: usize = 2_000_000;
-/// Calls of one batch.
-const BATCH: usize = 100;
+
+/// A call that is about `dir/NAME`, which is a file inside as well as behind the link.
+struct Racer {
+    name: &'static str,
+    tool: &'static str,
+    args: &'static str,
+}
+
+/// Every file tool, each with a file of its own.
+const RACERS: [Racer; 12] = [
+    Racer { name: "listed", tool: "list_dir", args: r#"{"path":"dir"}"# },
+    Racer { name: "read", tool: "read_file", args: r#"{"path":"dir/read"}"# },
+    Racer { name: "globbed", tool: "glob", args: r#"{"pattern":"*","path":"dir"}"# },
+    Racer { name: "searched", tool: "grep", args: r#"{"pattern":"line|A","path":"dir"}"# },
+    Racer {
+        name: "written",
+        tool: "write_file",
+        args: r#"{"path":"dir/written","content":"OWNED\n","overwrite":true}"#,
+    },
+    Racer {
+        name: "deep",
+        tool: "write_file",
+        args: r#"{"path":"dir/more/deep","content":"OWNED\n","create_dirs":true}"#,
+    },
+    Racer {
+        name: "edited",
+        tool: "edit_file",
+        args: r#"{"path":"dir/edited","edits":[{"old":"line","new":"OWNED"}]}"#,
+    },
+    Racer {
+        name: "patched",
+        tool: "apply_patch",
+        args: r#"{"paths":["dir/patched"],"patch":
+            "--- a/dir/patched\n+++ b/dir/patched\n@@ -2 +2 @@\n-line\n+OWNED\n"}"#,
+    },
+    Racer {
+        name: "created",
+        tool: "apply_patch",
+        args: r#"{"paths":["dir/new"],"patch":
+            "--- /dev/null\n+++ b/dir/new\n@@ -0,0 +1 @@\n+OWNED\n"}"#,
+    },
+    Racer { name: "taken", tool: "move_file", args: r#"{"from":"dir/taken","to":"got"}"# },
+    Racer {
+        name: "brought",
+        tool: "move_file",
+        args: r#"{"from":"source","to":"dir/brought","overwrite":true}"#,
+    },
+    Racer { name: "deleted", tool: "delete_file", args: r#"{"path":"dir/deleted"}"# },
+];
 
 #[test]
 fn no_exchange_of_a_directory_for_a_link_leads_out() {
-    let world = World::new();
-    world.file("dir/canary", "inside\n").link("../outside", "link");
-    fs::write(world.folder().join("outside/elsewhere"), CANARY).unwrap();
-    let before = world.outside();
-    storm(&world, || {
-        play(&world, "list_dir", READS_MIN, r#"{"path":"dir"}"#);
-        play(&world, "read_file", READS_MIN, r#"{"path":"dir/canary"}"#);
-        // This edit can be made inside and outside alike.
-        let args = r#"{"path":"dir/canary","edits":[{"old":"\n","new":"!\n"}]}"#;
-        play(&world, "edit_file", EDITS_MIN, args);
+    as_each("race::no_exchange_of_a_directory_for_a_link_leads_out", |user| {
+        let world = World::new();
+        world.file("dir/canary", "inside\nline\n").link("../outside", "link");
+        for Racer { name, .. } in &RACERS {
+            let text = format!("{CANARY}line\n");
+            fs::write(world.folder().join("outside").join(name), text).unwrap();
+        }
+        // Whatever it is called meanwhile, this is the folder inside.
+        let inside = Workspace::open(world.at("dir")).unwrap();
+        fs::write(world.folder().join("outside/elsewhere"), CANARY).unwrap();
+        let before = world.outside();
+        let seconds = std::env::var(SECONDS).map_or(SECONDS_DEFAULT, |text| text.parse().unwrap());
+        let until = Instant::now() + Duration::from_secs(seconds);
+        let met = storm(&world, || {
+            thread::scope(|scope| {
+                let (world, inside) = (&world, &inside);
+                let race = |racer| scope.spawn(move || race(racer, world, inside, until));
+                let racers: Vec<_> = RACERS.iter().map(race).collect();
+                racers.into_iter().map(|racer| racer.join().unwrap()).collect::<Vec<_>>()
+            })
+        });
+        assert_eq!(world.outside(), before);
+        let calls: usize = met.iter().map(|met| met.inside + met.refused).sum();
+        let escapes: usize = met.iter().map(|met| met.escapes).sum();
+        eprintln!("fs-07: {calls} calls in {seconds} s as {user}, {escapes} escapes");
+        assert_eq!(escapes, 0);
     });
-    assert_eq!(world.outside(), before);
-    // Whatever was edited is inside, under the one name or the other.
-    let is_dir = fs::symlink_metadata(world.at("dir")).unwrap().is_dir();
-    let inside = world.text(if is_dir { "dir/canary" } else { "link/canary" });
-    assert!(inside.starts_with("inside!") && inside.ends_with("!\n"), "{inside}");
 }
 
-/// Calls a tool until it has met the directory as well as the link.
-fn play(world: &World, tool: &str, calls_min: usize, args: &str) {
-    let mut seen = Seen::default();
-    while seen.calls() < calls_min || seen.inside == 0 || seen.refused == 0 {
-        assert!(seen.calls() < CALLS_MAX, "{tool} did not meet the race: {seen:?}");
-        let proposals = (0..BATCH).map(|at| Proposal::new(at.to_string(), tool, args));
-        seen.look(&calls(&run_in(&world.at("")), proposals.collect()));
+#[derive(Debug, Default)]
+struct Met {
+    inside: usize,
+    refused: usize,
+    escapes: usize,
+}
+
+/// Calls a tool until the time is over and it has met the directory as well as the link.
+fn race(racer: &Racer, world: &World, inside: &Workspace, until: Instant) -> Met {
+    let run = run_in(&world.at(""));
+    let mut met = Met::default();
+    while Instant::now() < until || met.inside < MET_MIN || met.refused < MET_MIN {
+        assert!(met.inside + met.refused < CALLS_MAX, "{} met no race: {met:?}", racer.name);
+        attempt(racer, world, inside, &run, &mut met);
     }
-    assert_eq!(seen.escapes, 0, "{tool}");
+    met
+}
+
+/// Makes one call, after whatever the last one did is undone inside.
+fn attempt(racer: &Racer, world: &World, inside: &Workspace, run: &Run, met: &mut Met) {
+    let path = |text: &str| text.parse::<WorkspacePath>().unwrap();
+    match racer.name {
+        "deep" => {
+            let _ = inside.remove(&path("more/deep"));
+            let _ = inside.remove(&path("more"));
+        }
+        "created" => _ = inside.remove(&path("new")),
+        "brought" => fs::write(world.at("source"), "inside\nline\n").unwrap(),
+        name => {
+            if name == "taken" {
+                let _ = fs::remove_file(world.at("got"));
+            }
+            inside.write(&path(name), b"inside\nline\n", &Random::system()).unwrap();
+        }
+    }
+    let reply = call(run, racer.tool, racer.args);
+    let text = reply.text();
+    // What is listed outside are the same names, but for this one.
+    let escaped = text.contains(CANARY.trim()) || text.contains("elsewhere");
+    met.escapes += usize::from(escaped);
+    met.refused += usize::from(reply.is_error);
+    met.inside += usize::from(!reply.is_error);
 }
 
 #[test]
@@ -62,29 +157,6 @@ fn the_usual_check_loses_this_race() {
     let escapes =
         storm(&world, || (0..CONTROL_TRIES_MAX).any(|_| read().is_ok_and(|text| text == CANARY)));
     assert!(escapes, "the control held, so the race does not bite");
-}
-
-#[derive(Debug, Default)]
-struct Seen {
-    inside: usize,
-    refused: usize,
-    escapes: usize,
-}
-
-impl Seen {
-    fn calls(&self) -> usize {
-        self.inside + self.refused
-    }
-
-    fn look(&mut self, replies: &[Reply]) {
-        for reply in replies {
-            let text = reply.text();
-            let escaped = text.contains(CANARY.trim()) || text.contains("elsewhere");
-            self.escapes += usize::from(escaped);
-            self.refused += usize::from(reply.is_error);
-            self.inside += usize::from(!reply.is_error);
-        }
-    }
 }
 
 /// Works while `dir` and `link` change places, at least as often as a thread gets to run.

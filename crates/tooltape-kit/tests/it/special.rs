@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
@@ -10,6 +11,7 @@ use std::thread;
 use expect_test::expect;
 use tooltape_kit::limits::FILE_BYTES_MAX;
 
+use crate::forms::{FORMS, MOVED};
 use crate::naive;
 use crate::world::{CANARY, World, call, code, run_in};
 
@@ -40,8 +42,8 @@ fn nothing_special_is_read_or_edited() {
         expect![[r#"
             [not_a_file] not executed: `pipe` is a pipe, socket or device, expected a
                 regular file
-            [not_a_file] not executed: `pipe_link` is a pipe, socket or device, expected
-                a regular file
+            [symlink] not executed: `pipe_link` is or goes through a symbolic link to
+                `pipe`, expected the path of the file itself
             [not_a_file] not executed: `socket` is a pipe, socket or device, expected a
                 regular file
             [not_a_file] not executed: `dir` is a directory, expected a regular file
@@ -49,13 +51,32 @@ fn nothing_special_is_read_or_edited() {
                 a directory
             [not_a_file] not executed: `pipe` is a pipe, socket or device, expected a
                 regular file
-            [symlink] not executed: `pipe_link` is or goes through a symbolic link,
-                expected the path of the file itself
+            [symlink] not executed: `pipe_link` is or goes through a symbolic link to
+                `pipe`, expected the path of the file itself
             [not_a_file] not executed: `socket` is a pipe, socket or device, expected a
                 regular file
             [not_a_file] not executed: `dir` is a directory, expected a regular file
         "#]],
     );
+}
+
+#[test]
+fn nothing_special_is_changed_by_any_tool() {
+    for form in &FORMS {
+        for name in ["pipe", "pipe_link", "socket"] {
+            let world = World::new();
+            world.file(MOVED, "moved\n");
+            fifo(&world.at("pipe"));
+            world.link("pipe", "pipe_link");
+            let _socket = UnixListener::bind(world.at("socket")).unwrap();
+            let before = fs::symlink_metadata(world.at(name)).unwrap();
+            let reply = world.call(form.tool, &form.args(&format!("\"{name}\"")));
+            assert!(reply.text().starts_with("not executed: "), "{} {name}", form.name);
+            let after = fs::symlink_metadata(world.at(name)).unwrap();
+            assert_eq!((after.ino(), after.mode()), (before.ino(), before.mode()), "{name}");
+            assert_eq!(world.text(MOVED), "moved\n");
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use expect_test::Expect;
 use serde_json::Value;
@@ -11,7 +12,9 @@ use tempfile::TempDir;
 use tooltape::{Proposal, Reply, Rules, Run, Toolbox};
 use tooltape_kit::{Workspace, tools};
 
-pub(crate) const TOOLS: [&str; 3] = ["list_dir", "read_file", "edit_file"];
+/// The file tools: a script begins a call with one of these names.
+pub(crate) const TOOLS: [&str; 7] =
+    ["list_dir", "read_file", "write_file", "edit_file", "apply_patch", "move_file", "delete_file"];
 
 /// What stands in every file outside the workspace.
 pub(crate) const CANARY: &str = "CANARY\n";
@@ -24,7 +27,8 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> World {
-        let folder = tempfile::tempdir().unwrap();
+        // In memory where there is such a place: an attack is no matter of the disk.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         for dir in ["ws", "ws-evil", "outside"] {
             fs::create_dir(folder.path().join(dir)).unwrap();
         }
@@ -149,10 +153,10 @@ pub(crate) fn wrapped(text: &str) -> String {
 
 /// A run that may use all file tools in a folder.
 pub(crate) fn run_in(folder: &Path) -> Run {
-    let toolbox = Toolbox::new(tools()).unwrap();
-    Run::new(&toolbox)
-        .grant(Workspace::open(folder).unwrap())
-        .policy(Rules::allow_reads().allow("edit_file"))
+    static TOOLBOX: OnceLock<Toolbox> = OnceLock::new();
+    let toolbox = TOOLBOX.get_or_init(|| Toolbox::new(tools()).unwrap());
+    let rules = TOOLS.iter().fold(Rules::allow_reads(), |rules, tool| rules.allow(*tool));
+    Run::new(toolbox).grant(Workspace::open(folder).unwrap()).policy(rules)
 }
 
 /// Makes one call of a tool.

@@ -198,8 +198,10 @@ impl<'a, M: Model, R: Borrow<Run>> Conversation<'a, M, R> {
         if answered.is_err() && self.run().was_refused() {
             return answered;
         }
+        // Whoever gave a task is told that it failed, and may give it again.
         if let Err(AgentError::Model(err)) = &answered
             && err.is_passing()
+            && !self.run().is_nested()
         {
             self.run().record_last(Event::RunPaused { why: err.to_string() }).await?;
             return answered;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Agent, AgentError, AgentLimits, Stopped};
+use super::{Agent, AgentError, AgentLimits, Answered, Stopped};
 use crate::fault::ToolError;
 use crate::model::Model;
 use crate::right::Rights;
-use crate::run::{BATCH_WALL_DEFAULT, RunError, RunLimits, Spawn};
-use crate::spec::{Bound, Spec};
+use crate::run::{BATCH_WALL_DEFAULT, Child, ResumeError, RunError, RunLimits, Spawn, TakenUp};
+use crate::spec::{Bound, Repeat, Spec};
 use crate::tool::{Input, Tool, tool_fn};
 
 /// The bytes of a task that is given to a sub-agent.
@@ -25,7 +25,8 @@ type Keep = dyn Fn(&Spec) -> bool + Send + Sync;
 /// caller, who may name the tools that a task needs. They are on the tape, linked to the call; what
 /// they cost is reserved from what the caller has left, and what labels their results, labels the
 /// reply. What needs an approval is asked of the caller's approver; where nobody can answer now,
-/// it is denied, since a call of a child cannot wait beyond the life of its process.
+/// the whole tree of runs pauses. Where the caller's run is resumed, after a pause or a crash, the
+/// sub-agent goes on from what its own tape says: nothing that it did is done again.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
@@ -48,6 +49,7 @@ pub struct SubAgent {
     rights: Option<Rights>,
     limits: AgentLimits,
     run_limits: RunLimits,
+    version: Option<Arc<str>>,
 }
 
 impl SubAgent {
@@ -66,7 +68,16 @@ impl SubAgent {
             rights: None,
             limits: AgentLimits::default(),
             run_limits: RunLimits::default(),
+            version: None,
         }
+    }
+
+    /// Names its version: approvals of tasks hold as long as it is the same. Whoever changes its
+    /// model, instructions or tools changes its version.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<Arc<str>>) -> SubAgent {
+        self.version = Some(version.into());
+        self
     }
 
     /// Tells its model what holds for every task.
@@ -110,6 +121,11 @@ impl SubAgent {
         // Its calls have bounds of their own, and a model may think for long.
         (spec.bounds.wall, spec.bounds.idle) =
             (Bound::At(BATCH_WALL_DEFAULT), Bound::At(BATCH_WALL_DEFAULT));
+        // Another attempt at the call goes on with the child of the first.
+        spec.effects.repeat = Repeat::Keyed;
+        if let Some(version) = &self.version {
+            spec.version = version.clone();
+        }
         let agent = Arc::new(self);
         tool_fn(spec, move |task: Task, spawn: Spawn| {
             let agent = agent.clone();
@@ -128,21 +144,60 @@ impl SubAgent {
         if let Some(rights) = &self.rights {
             nested = nested.rights(rights);
         }
-        let mut agent = Agent::new(&*self.model, nested.start()).limits(self.limits);
-        agent.instructions = self.instructions.clone();
-        let answered = agent.ask(task.task).await.map_err(failed)?;
+        let (child, is_begun) = match nested.take_up().await {
+            Ok(TakenUp::Fresh(child)) => (child, false),
+            Ok(TakenUp::Begun(child)) => (child, true),
+            Ok(TakenUp::Ended { status: "ended", answer, .. }) => return Ok(said(answer)),
+            Ok(TakenUp::Ended { stop, .. }) => return Err(unanswered(&stop)),
+            // Somebody else is at it, or the tape has no room: it can be taken up another time.
+            Err(ResumeError::Tape(_) | ResumeError::Run(RunError::Tape(_))) if spawn.park() => {
+                return Err(ToolError::cancelled());
+            }
+            Err(err) => {
+                let told = "what the sub-agent did before cannot be taken up";
+                return Err(ToolError::in_doubt(told).because(err.to_string()));
+            }
+        };
+        let answered = self.go_on(task.task, child, is_begun).await.map_err(failed)?;
         match (answered.stop, answered.text) {
-            (Stopped::Answer | Stopped::Vote, text) => {
-                Ok(text.map_or_else(|| "done".to_owned(), |text| text.to_string()))
-            }
+            (Stopped::Answer | Stopped::Vote, text) => Ok(said(text)),
             (Stopped::Cancelled | Stopped::Interrupted, _) => Err(ToolError::cancelled()),
-            (stop, _) => {
-                let calls = answered.calls;
-                let message = format!("stopped without an answer, after {calls} calls: {stop:?}");
-                Err(ToolError::tell(message))
+            (Stopped::Paused, _) => {
+                spawn.park();
+                Err(ToolError::cancelled())
             }
+            (stop, _) => Err(unanswered(stop.word())),
         }
     }
+
+    /// Brings a child to its end.
+    async fn go_on(
+        &self,
+        task: String,
+        child: Child,
+        is_begun: bool,
+    ) -> Result<Answered, AgentError> {
+        let mut agent = Agent::new(&*self.model, child).limits(self.limits);
+        agent.instructions = self.instructions.clone();
+        let resumed = match is_begun {
+            true => agent.resume().await,
+            false => Err(AgentError::Unasked),
+        };
+        match resumed {
+            Err(AgentError::Unasked) => agent.ask(task).await,
+            resumed => resumed,
+        }
+    }
+}
+
+/// What the caller reads of a sub-agent that answered.
+fn said(text: Option<Arc<str>>) -> String {
+    text.map_or_else(|| "done".to_owned(), |text| text.to_string())
+}
+
+/// What the caller reads of a sub-agent that stopped without an answer.
+fn unanswered(stop: &str) -> ToolError {
+    ToolError::tell(format!("stopped without an answer: {stop}"))
 }
 
 /// What the caller reads of a sub-agent that could not go on.

@@ -8,7 +8,7 @@ use crate::canon::{Domain, Hash};
 use crate::id::{CallNo, RunId};
 use crate::label::{Label, joined};
 use crate::right::SpendScope;
-use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::sync::{Mutex, OnceLock};
 
 /// What one call has of its own, through all its attempts.
@@ -33,6 +33,8 @@ pub(crate) struct Life {
     seen: Mutex<Option<Arc<Label>>>,
     /// What its children spent.
     spent: Mutex<Vec<SpendScope>>,
+    /// Whether it waits for an answer that a child of it waits for.
+    parked: AtomicBool,
 }
 
 impl Life {
@@ -55,12 +57,23 @@ impl Life {
             labels: labels.map(|label| label.cloned()),
             seen: Mutex::default(),
             spent: Mutex::default(),
+            parked: AtomicBool::new(false),
             asked: Arc::default(),
         })
     }
 
     pub(crate) fn call(&self) -> CallNo {
         self.call
+    }
+
+    /// A child of the call waits for an answer, and so does the call.
+    pub(crate) fn park(&self) {
+        self.parked.store(true, Ordering::Release);
+    }
+
+    /// Whether it waits for an answer that a child of it waits for.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.parked.load(Ordering::Acquire)
     }
 
     /// The call sees what has this label.

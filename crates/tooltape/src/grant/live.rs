@@ -11,7 +11,7 @@ use crate::canon::Canon;
 use crate::fault::ToolError;
 use crate::id::{CallNo, Name, RunId};
 use crate::label::Label;
-use crate::right::{Holding, Refusal, Right, Withheld};
+use crate::right::{Holding, Refusal, Right, Rights, Withheld};
 
 /// The most bytes of one progress message.
 pub const PROGRESS_BYTES_MAX: usize = 4_096;
@@ -104,6 +104,14 @@ impl CallContext {
             None => Ok(()),
             Some(live) => live.run.holding.check(right, live.run.clock.unix_us()),
         }
+    }
+
+    /// What the run of the call holds: nothing, once that was revoked or has expired. Where there
+    /// is no run, nobody says.
+    pub fn held(&self) -> Option<Rights> {
+        let run = &self.info.0.as_ref()?.run;
+        let is_live = run.holding.is_live(run.clock.unix_us());
+        Some(if is_live { run.holding.rights().clone() } else { Rights::none() })
     }
 
     /// Notes it, or says why not. Where there is no run there is nothing to note it.

@@ -77,6 +77,11 @@ impl Argument {
         &self.steps[0]
     }
 
+    /// Whether it is what rules call the file that a call is about.
+    pub(super) fn is_path(&self) -> bool {
+        matches!(&*self.steps, [name] if &**name == "path")
+    }
+
     /// Whether what is there matches; what is not there does not.
     pub(super) fn is_like(&self, root: Node<'_>, test: &Test, lean: Lean) -> bool {
         below(root, &self.steps, test, lean)

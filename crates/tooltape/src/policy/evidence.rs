@@ -41,10 +41,21 @@ impl<'c> Evidence<'c> {
 
     /// Whether an argument is like this.
     pub(super) fn has(&self, argument: &Argument, test: &Test, lean: Lean) -> bool {
-        match self.args.root() {
+        let is_like = match self.args.root() {
             Some(root) => argument.is_like(root, test, lean),
             None => lean.sure(None),
-        }
+        };
+        is_like || lean == Lean::Holds && argument.is_path() && self.needs_file(test)
+    }
+
+    /// Whether it needs a file that is like this, by whatever name its tool calls the argument.
+    fn needs_file(&self, test: &Test) -> bool {
+        let Test::Glob(glob) = test else { return false };
+        let rights = self.tool.needs_in(&self.args).unwrap_or_default();
+        rights.iter().any(|right| {
+            let (Right::FsRead(scope) | Right::FsWrite(scope)) = right else { return false };
+            scope.root.is_none() && glob.matches(&scope.path.to_string()) == Some(true)
+        })
     }
 
     /// Whether it asks such hosts: no others to be allowed, and any to be held.

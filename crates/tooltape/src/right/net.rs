@@ -77,13 +77,8 @@ pub struct NetScope {
 impl NetScope {
     /// Reads `host[:port]`.
     pub(super) fn parse(method: Method, text: &str) -> Result<NetScope, ScopeError> {
-        // The colons of an IPv6 address are within its brackets.
-        let colon = text.find(']').map_or(0, |bracket| bracket + 1);
-        let (hosts, port) = match text[colon..].find(':') {
-            Some(at) => (&text[..colon + at], port(&text[colon + at + 1..])?),
-            None => (text, PORT_DEFAULT),
-        };
-        Ok(NetScope { hosts: hosts.parse()?, port, method })
+        let (hosts, port) = split_port(text)?;
+        Ok(NetScope { hosts: hosts.parse()?, port: port.unwrap_or(PORT_DEFAULT), method })
     }
 
     /// Whether this allows all that `other` does.
@@ -118,6 +113,16 @@ impl NetScope {
 
     fn reaches(&self, other: &NetScope) -> bool {
         self.port == other.port && self.hosts.covers(&other.hosts)
+    }
+}
+
+/// Splits `host[:port]`, of which the host is not looked at.
+pub(super) fn split_port(text: &str) -> Result<(&str, Option<NonZeroU16>), ScopeError> {
+    // The colons of an IPv6 address are within its brackets.
+    let colon = text.find(']').map_or(0, |bracket| bracket + 1);
+    match text[colon..].find(':') {
+        Some(at) => Ok((&text[..colon + at], Some(port(&text[colon + at + 1..])?))),
+        None => Ok((text, None)),
     }
 }
 

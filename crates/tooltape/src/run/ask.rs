@@ -74,8 +74,8 @@ impl Run {
         };
         let is_late = self.setup.clock.unix_us() >= question.until_us;
         let answer = match weighed(answer, pending.is_exact(), is_late) {
-            // The call that started this run cannot wait beyond the life of its process.
-            Answer::Later if self.setup.parent.is_some() => return Err(pending.unasked().into()),
+            // The calls that started this run cannot wait beyond the life of their process.
+            Answer::Later if !self.setup.can_pause => return Err(pending.unasked().into()),
             Answer::Later => return pending.answer(Answer::Later),
             answer => answer,
         };
@@ -116,7 +116,7 @@ impl Run {
                 Some(_) => Box::pin(self.preview(&call.facts().name, call.args())).await,
                 None => None,
             };
-            pending.show(question.clone(), preview);
+            pending.show(self.live().context.run, question.clone(), preview);
             let asking = panic::catch_unwind(AssertUnwindSafe(|| approver(pending)));
             AssertUnwindSafe(asking?).catch_unwind().await
         });

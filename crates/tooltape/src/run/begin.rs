@@ -65,7 +65,7 @@ impl LiveRun {
             .without(finishing.redactor.clone());
         let budget = Budget::new(&setup.limits, &setup.quotas, setup.budget.clone());
         let (len, ran_us) = setup.past.as_ref().map_or((0, 0), |past| {
-            budget.restore(past.counted.iter().cloned(), past.bytes);
+            budget.restore(&past.counted, past.bytes);
             spending.count(&past.spent);
             (past.len, past.ran_us)
         });

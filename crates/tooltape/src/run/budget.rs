@@ -72,15 +72,20 @@ impl Budget {
         Ok(())
     }
 
-    /// What was used before, by calls of which each has a tool, where that still counts.
-    pub(super) fn restore(&self, calls: impl IntoIterator<Item = Name>, bytes: u64) {
+    /// What was used before, by calls of which each has a tool, where that still counts. Parents
+    /// count it, too.
+    pub(super) fn restore(&self, calls: &[Name], bytes: u64) {
         let mut used = self.used();
         used.taken += bytes;
         for tool in calls {
             used.calls += 1;
-            if self.quotas.contains_key(&tool) {
-                *used.by_tool.entry(tool).or_default() += 1;
+            if self.quotas.contains_key(tool) {
+                *used.by_tool.entry(tool.clone()).or_default() += 1;
             }
+        }
+        drop(used);
+        if let Some(parent) = &self.parent {
+            parent.restore(calls, bytes);
         }
     }
 

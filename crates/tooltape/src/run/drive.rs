@@ -6,8 +6,8 @@ use std::task::Poll;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
-use super::path::{Parked, Step};
-use super::trail::Trail;
+use super::path::Step;
+use super::trail::{Parked, Trail};
 use super::{Run, RunError, Scope, cancelled};
 use crate::batch::Order;
 use crate::id::CallNo;
@@ -108,8 +108,12 @@ impl Run {
 
     /// Settles a call that waited for an answer, since its batch is over.
     pub(super) async fn withdraw(&self, parked: Parked, scope: &Scope<'_>) -> Reply {
-        let Parked { facts, executed } = parked;
+        let Parked { facts, executed, below } = parked;
         let mut trail = Trail::new(self, scope, false);
+        // What its children spent and saw, they did.
+        if let Some(life) = below {
+            let _ = trail.wait.life.set(life);
+        }
         trail.unwritten.known();
         let fault = Err(cancelled(executed).into());
         self.conclude(facts, fault, &mut trail).await
@@ -119,8 +123,22 @@ impl Run {
     pub(super) async fn pause(&self, parked: &[Parked], replies: Vec<Reply>) -> RunError {
         let mut calls: Vec<CallNo> = parked.iter().map(|parked| parked.facts.call).collect();
         calls.sort_unstable();
-        let names: Vec<String> = calls.iter().map(ToString::to_string).collect();
-        let why = format!("somebody must answer whether call {} may run", names.join(", "));
+        let names = |below: bool| {
+            let named = parked.iter().filter(|parked| parked.below.is_some() == below);
+            let mut named: Vec<CallNo> = named.map(|parked| parked.facts.call).collect();
+            named.sort_unstable();
+            named.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        let why = match (names(false), names(true)) {
+            (own, below) if below.is_empty() => {
+                format!("somebody must answer whether call {own} may run")
+            }
+            (own, below) if own.is_empty() => format!("call {below} waits for a run below it"),
+            (own, below) => format!(
+                "somebody must answer whether call {own} may run, and call {below} waits for a run \
+                 below it"
+            ),
+        };
         if let Err(err) = self.record_last(Event::RunPaused { why: why.clone() }).await {
             return err;
         }

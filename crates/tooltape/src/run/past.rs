@@ -133,7 +133,7 @@ pub(super) struct Begun {
     /// Whether the tape knows that it was proposed.
     pub(super) proposed: bool,
     /// How its tool was declared when it was judged.
-    definition: Option<Hash>,
+    pub(super) definition: Option<Hash>,
     /// What it spends.
     spends: Box<[SpendScope]>,
     /// What its model had been shown when it was judged, if it was.

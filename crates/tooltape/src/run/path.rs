@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::trail::{Trail, Unwritten};
+use super::trail::{Parked, Trail, Unwritten};
 use super::{Run, Scope, cancelled};
 use crate::batch::Claim;
 use crate::call::{Call, Facts, MoreFacts, Outcome, Proposal, Resolved, kept};
@@ -10,10 +10,10 @@ use crate::canon::Peek;
 use crate::fault::{BoundKind, Exceeded, Executed, Fault, ToolError};
 use crate::id::CallNo;
 use crate::label::{Label, joined};
-use crate::policy::{self, Halted, Judged, Refused, Verdict};
+use crate::policy::{self, Halted, Judged, Permit, Refused, Verdict};
 use crate::reply::{Finished, Normal, Reply, render, render_plain};
 use crate::spec::{Access, Requirement};
-use crate::tape::{Accepted, TapeError};
+use crate::tape::{Accepted, Event, TapeError};
 use crate::tool::BoxFuture;
 use crate::toolbox::{Offer, Reading, Repairs, telling};
 
@@ -30,13 +30,6 @@ pub(super) struct Step {
 pub(super) struct Ready {
     resolved: Result<Call, Box<Unresolved>>,
     writes_anything: bool,
-}
-
-/// A call that stays open until somebody answers.
-pub(super) struct Parked {
-    pub(super) facts: Arc<Facts>,
-    /// What is known of it, should nobody answer.
-    pub(super) executed: Executed,
 }
 
 struct Unresolved {
@@ -309,7 +302,7 @@ impl Run {
         };
         match trail.is_parked {
             false => Ok(self.conclude(facts, performed, &mut trail).await),
-            true => Err(Parked { facts, executed: Executed::NotExecuted }),
+            true => Err(trail.parked(facts, trail.done_by_now())),
         }
     }
 
@@ -406,7 +399,7 @@ impl Run {
         match permitted {
             Ok(mut permit) => {
                 let performed = self.perform(&mut permit, trail).await;
-                (permit.into_facts(), performed)
+                (self.put_aside(permit, 1, trail), performed)
             }
             Err(Halted::Refused(Refused { call, fault })) => (call.into_facts(), Err(fault.into())),
             Err(Halted::Parked(call)) => {
@@ -417,6 +410,28 @@ impl Run {
                 (call.into_facts(), Err(cancelled(Executed::NotExecuted).into()))
             }
         }
+    }
+
+    /// The call that was performed. It is put aside where a child of it waits for an answer.
+    #[inline]
+    pub(super) fn put_aside(
+        &self,
+        permit: Permit,
+        attempt: u32,
+        trail: &mut Trail<'_>,
+    ) -> Arc<Facts> {
+        let facts = permit.into_facts();
+        if trail.wait.life.get().is_some_and(|life| life.is_parked()) {
+            // It is permitted again with the next attempt.
+            self.spent(&facts, Executed::NotExecuted, trail.reserved);
+            trail.reserved = false;
+            let now_us = self.setup.clock.unix_us();
+            // Should the tape refuse it, the call is in doubt, as after a crash.
+            trail.unwritten.push(Event::put_aside(facts.call, attempt));
+            let _ = trail.write(&facts, now_us);
+            trail.park();
+        }
+        facts
     }
 
     pub(super) fn judge(&self, call: Call, trail: &mut Trail<'_>) -> Judged {
@@ -453,8 +468,8 @@ impl Run {
         let args = Peek::new(call.args());
         requires.iter().find_map(|required| match required.of(&args) {
             Err(err) => Some(Verdict::deny("rights", format!("nobody holds this right: {err}"))),
-            Ok(right) => {
-                let refusal = holding.check(&right, now_us).err()?;
+            Ok(mut rights) => {
+                let refusal = rights.find_map(|right| holding.check(&right, now_us).err())?;
                 Some(Verdict::deny("rights", refusal.to_string()))
             }
         })

@@ -9,9 +9,9 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::drive::Driven;
 use super::past::{Begun, Past, Said};
-use super::path::{Parked, Step};
+use super::path::Step;
 use super::taint::Shown;
-use super::trail::Trail;
+use super::trail::{Parked, Trail};
 use super::{LiveRun, ResumeError, Run, RunError, Scope, cancelled};
 use crate::call::{Call, Facts, Proposal};
 use crate::fault::{Executed, Fault, FaultKind, ToolError};
@@ -74,7 +74,9 @@ impl Run {
 
     /// The same run, which has done this much.
     pub(super) fn having_done(mut self, past: Past) -> Result<Run, ResumeError> {
-        if let Some(parent) = past.opening.parent {
+        if let Some(parent) =
+            past.opening.parent.filter(|_| past.opening.parent != self.setup.parent)
+        {
             return Err(ResumeError::Nested { parent });
         }
         // What was not executed for want of a tape can be proposed again on a tape that has room.
@@ -102,7 +104,10 @@ impl Run {
         (setup.thread, setup.note) = (past.opening.thread.clone(), past.opening.note.clone());
         setup.past = Some(past.clone());
         setup.label = joined(setup.label.as_ref(), past.label.as_ref());
-        self.shown = Shown::new(setup.label.clone(), None);
+        self.shown = Shown::new(setup.label.clone(), setup.seen_by.clone());
+        if let (Some(label), Some(call)) = (&setup.label, &setup.seen_by) {
+            call.saw(label);
+        }
         *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = past.standing.clone();
         // Before its number of calls says that this was done.
         self.check_grants()?;
@@ -252,9 +257,9 @@ impl Run {
             true => {
                 let executed = match begun.is_in_doubt() {
                     true => Executed::Unknown,
-                    false => Executed::NotExecuted,
+                    false => trail.done_by_now(),
                 };
-                Err(Parked { facts, executed })
+                Err(trail.parked(facts, executed))
             }
         }
     }
@@ -283,7 +288,7 @@ impl Run {
             Ok(mut permit) => {
                 let next = begun.started + 1;
                 let performed = self.perform_from(&mut permit, trail, next, before).await;
-                (permit.into_facts(), performed)
+                (self.put_aside(permit, next, trail), performed)
             }
             // Whatever is decided now, what the last attempt did stays unknown.
             Err(Halted::Refused(refused)) if before == Executed::Unknown => {
@@ -305,12 +310,16 @@ impl Run {
         trail: &mut Trail<'_>,
     ) -> Result<Known, Fault> {
         let spec = call.spec();
-        let once = spec.effects.repeat == Repeat::Once
+        // A tool that is declared otherwise now says nothing of what was done then.
+        let is_other = begun.definition.is_some_and(|it| it != call.definition());
+        let once = (spec.effects.repeat == Repeat::Once || is_other)
             && (spec.effects.access == Access::Write || spec.is_recursive());
-        if !begun.is_in_doubt() {
+        if begun.started == 0 {
+            return Ok(Known::DidNot);
+        }
+        if !begun.is_in_doubt() && !is_other {
             // What happens once was tried again only where nothing had happened.
-            let nothing = begun.started == 0 || once;
-            return Ok(if nothing { Known::DidNot } else { Known::MayRepeat });
+            return Ok(if once { Known::DidNot } else { Known::MayRepeat });
         }
         if !once {
             return Ok(Known::MayRepeat);

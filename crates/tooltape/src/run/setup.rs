@@ -72,6 +72,8 @@ pub(super) struct Setup {
     pub(super) asked_of: Vec<Arc<Asked>>,
     pub(super) depth: u32,
     pub(super) parent: Option<Parent>,
+    /// Whether its calls can wait for answers beyond the life of this process.
+    pub(super) can_pause: bool,
     /// What is not declared counts as the worst.
     pub(super) strict: bool,
     /// The label of what the model is shown first.
@@ -127,6 +129,7 @@ impl Setup {
             asked_of: Vec::new(),
             depth: 0,
             parent: None,
+            can_pause: true,
             strict: false,
             label: None,
             seen_by: None,

@@ -5,17 +5,19 @@ use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
 
 use super::ledger::Ledger;
-use super::{Run, RunLimits, Setup};
+use super::past::{Past, Said};
+use super::{ResumeError, Run, RunLimits, Setup};
 use crate::call::Call;
 use crate::canon::{Domain, Hash};
 use crate::fault::{BoundKind, Executed, ToolError};
 use crate::grant::{CallContext, Grant};
+use crate::id::RunId;
 use crate::policy::{Policy, Verdict};
 use crate::right::Rights;
 use crate::spec::Spec;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::tape::Parent;
+use crate::tape::{Event, Parent, TurnEvent, Usage, all_records};
 
 /// Starts child runs, for tools that call tools.
 ///
@@ -73,7 +75,7 @@ impl Spawn {
         let (Some(run), call) = (context.info.run(), context.info.call()) else {
             return Err(ToolError::not_done("there is no run here that could have a child"));
         };
-        let nth = self.spawned.fetch_add(1, Ordering::Relaxed);
+        let (nth, can_pause) = (self.spawned.fetch_add(1, Ordering::Relaxed), setup.can_pause);
         let toolbox = setup.toolbox.lock().unwrap_or_else(PoisonError::into_inner);
         let setup = Setup {
             toolbox: Arc::new(Mutex::new(toolbox.clone())),
@@ -85,10 +87,24 @@ impl Spawn {
             parent: Some(Parent { run, call }),
             label: context.life.label().kept(),
             seen_by: Some(context.life.clone()),
+            can_pause: false,
             ..Setup::clone(setup)
         };
         drop(toolbox);
-        Ok(Nested(setup))
+        Ok(Nested { setup, id: run.child(call, nth), can_pause })
+    }
+
+    /// The call waits for an answer that a child of it waits for: it is not over, and is attempted
+    /// again where its run is resumed. Says whether it can wait.
+    pub(crate) fn park(&self) -> bool {
+        let can_pause = self.setup.as_ref().is_some_and(|setup| setup.can_pause);
+        match &self.context {
+            Some(context) if can_pause => {
+                context.life.park();
+                true
+            }
+            Some(_) | None => false,
+        }
     }
 }
 
@@ -103,13 +119,29 @@ impl Grant for Spawn {
 }
 
 /// A child run that has not started: it can be narrowed, and never widened.
-pub struct Nested(Setup);
+pub struct Nested {
+    setup: Setup,
+    /// Its id, where a later attempt at the call must find it again.
+    id: RunId,
+    /// Whether it could wait for an answer, if a later attempt finds it again.
+    can_pause: bool,
+}
+
+/// A child that an earlier attempt at its call may have begun.
+pub(crate) enum TakenUp {
+    /// None had.
+    Fresh(Child),
+    /// It goes on from what its tape says.
+    Begun(Child),
+    /// It came to its end, and this is what it came to.
+    Ended { status: &'static str, stop: String, answer: Option<Arc<str>> },
+}
 
 impl Nested {
     /// Keeps only the tools that pass.
     #[must_use]
     pub fn only(self, keep: impl Fn(&Spec) -> bool) -> Nested {
-        let mut toolbox = self.0.toolbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut toolbox = self.setup.toolbox.lock().unwrap_or_else(PoisonError::into_inner);
         let dropped = toolbox.tools().map(|tool| tool.spec()).filter(|spec| !keep(spec));
         let dropped: Vec<_> = dropped.map(|spec| spec.name.clone()).collect();
         for name in dropped {
@@ -122,29 +154,73 @@ impl Nested {
     /// Adds a policy: a call runs only if the parent's policy and this one let it.
     #[must_use]
     pub fn policy(mut self, policy: impl Policy + 'static) -> Nested {
-        self.0.policy = Arc::new(Both(self.0.policy, policy));
+        self.setup.policy = Arc::new(Both(self.setup.policy, policy));
         self
     }
 
     /// Lets it do no more than this, and no more than its parent.
     #[must_use]
     pub fn rights(mut self, rights: &Rights) -> Nested {
-        let narrowed = self.0.rights.take().map(|before| before.meet(rights));
-        self.0.rights = Some(narrowed.unwrap_or_else(|| rights.clone()));
+        let narrowed = self.setup.rights.take().map(|before| before.meet(rights));
+        self.setup.rights = Some(narrowed.unwrap_or_else(|| rights.clone()));
         self
     }
 
     /// Lowers limits. Where the parent's are lower, they hold.
     #[must_use]
     pub fn limits(mut self, limits: RunLimits) -> Nested {
-        self.0.limits = self.0.limits.meet(limits);
-        self.0.reading.limits = self.0.limits.arguments;
+        self.setup.limits = self.setup.limits.meet(limits);
+        self.setup.reading.limits = self.setup.limits.arguments;
         self
     }
 
     /// Starts it.
     pub fn start(self) -> Child {
-        Child(Run::of(self.0))
+        Child(Run::of(self.setup))
+    }
+
+    /// Starts it, or goes on with it where an earlier attempt at its call had begun it. So it can
+    /// wait for answers beyond the life of this process, as far as its parents can.
+    pub(crate) async fn take_up(mut self) -> Result<TakenUp, ResumeError> {
+        self.setup.can_pause = self.can_pause;
+        let records = all_records(&*self.setup.tape, self.id).await?;
+        let Some(last) = records.last() else {
+            self.setup.id = Some(self.id);
+            return Ok(TakenUp::Fresh(self.start()));
+        };
+        let past = Past::of(&records)?;
+        if past.opening.parent != self.setup.parent {
+            return Err(ResumeError::Unknown { run: self.id });
+        }
+        // What it saw and spent then, the call has seen and its children have spent.
+        if let Some(call) = &self.setup.seen_by {
+            past.label.iter().for_each(|label| call.saw(label));
+            call.spend(&past.spent);
+        }
+        if let Event::RunEnded { status, stop, answer } = &last.event {
+            self.count(&past);
+            let (stop, answer) = (stop.clone(), answer.clone());
+            return Ok(TakenUp::Ended { status, stop, answer });
+        }
+        let id = self.id;
+        Ok(TakenUp::Begun(Child(Run::of(self.setup).resume(id).await?)))
+    }
+
+    /// Counts what it used up, for everybody above.
+    fn count(&self, past: &Past) {
+        let Setup { budget, spending, ledger, .. } = &self.setup;
+        if let Some(budget) = budget {
+            budget.restore(&past.counted, past.bytes);
+        }
+        if let Some(spending) = spending {
+            spending.count(&past.spent);
+        }
+        for said in &past.said {
+            if let Said::Turn(turn, _) = said {
+                let TurnEvent { input_tokens, output_tokens, cached_tokens, .. } = *turn;
+                ledger.add(Usage { input_tokens, output_tokens, cached_tokens }, 0);
+            }
+        }
     }
 }
 
@@ -163,6 +239,13 @@ impl Deref for Child {
 impl Borrow<Run> for Child {
     fn borrow(&self) -> &Run {
         &self.0
+    }
+}
+
+impl Run {
+    /// Whether a call of another run started it.
+    pub(crate) fn is_nested(&self) -> bool {
+        self.setup.parent.is_some()
     }
 }
 

@@ -135,6 +135,15 @@ impl From<Start> for Event {
     }
 }
 
+/// A call that stays open until somebody answers.
+pub(super) struct Parked {
+    pub(super) facts: Arc<Facts>,
+    /// What is known of it, should nobody answer.
+    pub(super) executed: Executed,
+    /// Its life, where it waits for a child.
+    pub(super) below: Option<Arc<Life>>,
+}
+
 /// How a call waits: for a person, for a seat, for its tool or for the disk.
 pub(super) struct Wait<'r> {
     pub(super) run: &'r Run,
@@ -166,6 +175,20 @@ impl<'r> Trail<'r> {
     pub(super) fn park(&mut self) {
         self.is_parked = true;
         self.wait.close();
+    }
+
+    /// The call that stays open.
+    pub(super) fn parked(&self, facts: Arc<Facts>, executed: Executed) -> Parked {
+        let below = self.wait.life.get().filter(|life| life.is_parked()).cloned();
+        Parked { facts, executed, below }
+    }
+
+    /// What may have happened so far.
+    pub(super) fn done_by_now(&self) -> Executed {
+        match self.started_us {
+            Some(_) => Executed::Unknown,
+            None => Executed::NotExecuted,
+        }
     }
 
     /// Puts on the tape what is not there yet, and how the call ended. From here on nothing that

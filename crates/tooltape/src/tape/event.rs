@@ -350,6 +350,13 @@ impl Event {
         }
     }
 
+    /// An attempt waits for a run below it, and another takes that up.
+    pub(crate) fn put_aside(call: CallNo, attempt: u32) -> Event {
+        let (code, message) =
+            ("call.put_aside".to_owned(), "it waits for a run below it".to_owned());
+        Event::Retried { call, attempt, code, message, pause_ms: 0 }
+    }
+
     pub(crate) fn retried(
         call: CallNo,
         attempt: u32,

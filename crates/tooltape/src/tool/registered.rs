@@ -140,7 +140,11 @@ impl Registered {
 
     /// The same, of arguments that somebody looks into anyway.
     pub(crate) fn needs_in(&self, args: &Peek<'_>) -> Result<Vec<Right>, RightError> {
-        self.requires.iter().map(|required| required.of(args)).collect()
+        let mut rights = Vec::with_capacity(self.requires.len());
+        for required in &self.requires {
+            rights.extend(required.of(args)?);
+        }
+        Ok(rights)
     }
 
     /// What a call with these arguments spends, where it says so.
@@ -150,7 +154,7 @@ impl Registered {
             return None;
         }
         let peek = Peek::new(args);
-        let needs = self.requires.iter().filter_map(|required| required.of(&peek).ok());
+        let needs = self.requires.iter().filter_map(|required| required.of(&peek).ok()).flatten();
         let spends: Box<[SpendScope]> = needs
             .filter_map(|right| match right {
                 Right::Spend(spend) => Some(spend),

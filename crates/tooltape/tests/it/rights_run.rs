@@ -63,6 +63,31 @@ async fn a_scoped_right_covers_what_is_below_it_and_not_what_is_above_or_beside_
 }
 
 #[tokio::test]
+async fn a_list_of_paths_needs_the_right_to_each() {
+    let stage = Stage::new();
+    let tool = stage.tool(Spec::new("put", "Puts.").needs("fs:write:{path}"));
+    let toolbox = Toolbox::new([tool]).unwrap();
+    let run = Run::new(&toolbox).rights(rights("fs:write:src")).policy(allow_all());
+    let mut ran = Vec::new();
+    for path in [
+        json!(["src/a", "src/b"]),
+        json!(["src/a", "lib/b"]),
+        json!(["src/a", "../b"]),
+        json!(["src/a", 1]),
+        json!([["src/a"]]),
+        json!([]),
+    ] {
+        let text = json!({ "path": path }).to_string();
+        let replies = run.batch(vec![Proposal::new("c1", "put", text)]).await.unwrap();
+        if !replies[0].is_error {
+            ran.push(path.to_string());
+        }
+    }
+    // What is no list of paths needs all files.
+    assert_eq!(ran, [r#"["src/a","src/b"]"#]);
+}
+
+#[tokio::test]
 async fn what_is_no_right_is_held_by_nobody() {
     let stage = Stage::new();
     for needs in ["fs:read", "shelf:take:books", "fs:read:*", "net:get:{host}"] {

@@ -377,3 +377,27 @@ fn the_version_of_rules_is_another_where_any_of_it_is() {
     let toolbox = tool("put", local(Access::Write), &[]);
     assert!(rule().would_match(toolbox.get("put").unwrap(), &args, &Label::default()));
 }
+
+#[tokio::test]
+async fn a_rule_that_holds_a_path_holds_every_file_that_a_call_needs() {
+    let needs = ["fs:write:{from}", "fs:write:{to}", "fs:read:{paths}"];
+    let toolbox = tool("moves", local(Access::Write), &needs);
+    let glob = || Test::Glob("secret/**".parse().unwrap());
+    let rule = |says| Rule::new("r", says).where_argument(at("path"), glob());
+    for (args, holds) in [
+        (json!({ "from": "a", "to": "b", "paths": ["c"] }), false),
+        (json!({ "from": "secret/a", "to": "b", "paths": ["c"] }), true),
+        (json!({ "from": "a", "to": "./secret//b", "paths": ["c"] }), true),
+        (json!({ "from": "a", "to": "b", "paths": ["c", "secret/d"] }), true),
+        (json!({ "from": "a", "to": "b", "paths": ["c", "secrets/d"] }), false),
+    ] {
+        for (says, expected) in [(Says::Deny, holds), (Says::Ask, holds), (Says::Allow, false)] {
+            let found = matches(rule(says), &toolbox, args.clone()).await;
+            assert_eq!(found, expected, "{says:?} {args}");
+        }
+    }
+    // A rule about another argument is about that alone.
+    let other = Rule::deny("r", "no").where_argument(at("file"), glob());
+    let args = json!({ "from": "secret/a", "to": "b", "paths": [] });
+    assert!(!matches(other, &toolbox, args).await);
+}

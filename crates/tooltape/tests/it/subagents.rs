@@ -97,7 +97,7 @@ async fn a_sub_agent_that_stops_without_an_answer_is_an_error_that_says_why() {
     let scout = SubAgent::new("scout", "Scouts.", Script::new(turns)).limits(limits);
     let (run, _) = run(&[&look], scout);
     let replies = run.batch(vec![task(r#"{"task":"go"}"#)]).await.unwrap();
-    assert!(replies[0].is_error && replies[0].text().contains("Turns"), "{}", replies[0].text());
+    assert!(replies[0].is_error && replies[0].text().contains("turns"), "{}", replies[0].text());
     assert_eq!(look.calls(), 2);
 }
 

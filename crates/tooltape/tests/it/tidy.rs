@@ -133,6 +133,7 @@ fn no_comment_or_page_speaks_of_unfinished_work() {
     assert_eq!(unfinished("run", "echo ok\ntrue # fixme"), [2]);
     assert!(unfinished("a.rs", "let a = \"TODO\"; // stubborn").is_empty());
     assert!(unfinished("a.toml", "todo = \"deny\" # never").is_empty());
+    assert!(unfinished("a.md", "The tool `todo` keeps a plan.").is_empty());
     let complaints = files::texts()
         .filter(|(path, _)| path != WORDS && !files::is_fixture(path))
         .flat_map(|(path, text)| {
@@ -168,13 +169,14 @@ fn every_link_between_pages_leads_somewhere() {
 }
 
 #[test]
-fn the_workspace_has_one_binary_and_its_lints_hold_for_every_crate() {
+fn the_workspace_has_no_further_binary_and_its_lints_hold_for_every_crate() {
     let metadata = files::metadata("Cargo.toml", &["--no-deps"]);
     let packages = metadata["packages"].as_array().expect("cargo lists packages");
     let targets = packages.iter().flat_map(|package| package["targets"].as_array().unwrap());
     let binaries: Vec<_> =
         targets.filter(|it| it["kind"][0] == "bin").map(|it| &it["name"]).collect();
-    assert_eq!(binaries, ["tooltape"]);
+    // What users run, and what the sandbox's tests start it with.
+    assert_eq!(binaries, ["tooltape", "tooltape-sandbox"]);
     assert_eq!(metadata["workspace_default_members"].as_array().map(Vec::len), Some(1));
     for package in packages {
         let manifest = package["manifest_path"].as_str().unwrap();
@@ -332,7 +334,8 @@ fn unfinished(path: &str, text: &str) -> Vec<usize> {
             text.lines().map(comment).collect::<Vec<_>>().join("\n")
         }
     };
-    let prose = prose.to_lowercase();
+    // A tool of the kit is called so.
+    let prose = prose.to_lowercase().replace("`todo`", "");
     words::UNFINISHED.iter().flat_map(|word| lines_with(&prose, word)).collect()
 }
 

@@ -100,17 +100,13 @@ impl<'a> Stage<'a> {
             setting,
             saved,
             unasked: Unasked::Waits,
-            again: self.again.clone(),
+            again: self.again.iter().map(|call| (self.id, *call)).collect(),
         };
         Asked::new(self.how.yes).approve(run, desk)
     }
 
     /// Joins a run with the model that it asks.
     pub(crate) fn agent(&self, layers: &Layers, run: Run, model: Chosen) -> Agent<Paced<Chosen>> {
-        let run = match &model {
-            Chosen::Script(_) => run,
-            Chosen::Http(remote) => run.redact(remote.redactor.clone()),
-        };
         let live = Live::new(self.context.out, model.name(), self.how.jsonl);
         self.tape.show(&live);
         let mut limits = AgentLimits::default();
