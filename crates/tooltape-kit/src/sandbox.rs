@@ -160,6 +160,14 @@ impl Sandbox {
         Sandbox { inner: Arc::new(inner), http: None, call: None }
     }
 
+    /// The same without a way out, and without the secrets that are used there.
+    #[must_use]
+    pub fn alone(mut self) -> Sandbox {
+        self.inner_mut().secrets.clear();
+        self.http = None;
+        self
+    }
+
     /// Also shows processes a folder of the host, under its own path, to be read only.
     pub fn exposing(mut self, folder: impl AsRef<Path>) -> Sandbox {
         self.inner_mut().exposed.push(folder.as_ref().to_owned());
@@ -348,7 +356,9 @@ impl Process {
     pub async fn end(self) -> Result<Ended, SandboxError> {
         let gone = || SandboxError::Lost("its watcher ended".to_owned());
         let mut ended = self.end.await.unwrap_or_else(|_| Err(gone()))?;
-        ended.connections = self.egress.map(|egress| egress.connections()).unwrap_or_default();
+        if let Some(egress) = self.egress {
+            (ended.connections, ended.connections_left_out) = egress.close();
+        }
         Ok(ended)
     }
 }
@@ -366,8 +376,10 @@ pub struct Ended {
     pub cwd: Option<String>,
     /// Protected names that the process had made, and that were renamed.
     pub set_aside: Vec<SetAside>,
-    /// The connections that it asked for.
+    /// The connections that it asked for, in that order, those that are still open included.
     pub connections: Vec<Connection>,
+    /// How many more it asked for; of too many, those are left out first that were refused.
+    pub connections_left_out: u64,
     /// What it would change, and whether that is all of it, where it was a preview that ended.
     pub changes: Option<(Vec<FileChange>, bool)>,
     /// What of the kernel held it.

@@ -48,7 +48,7 @@ pub(crate) use path::shown;
 pub use path::{
     COMPONENT_BYTES_MAX, PATH_BYTES_MAX, PATH_SHOWN_BYTES_MAX, PathError, WorkspacePath,
 };
-pub(crate) use protected::protected;
+pub(crate) use protected::{HEAD, protected};
 pub(crate) use walk::{Cut, Found, Patience, Sight, Walk};
 pub use walk::{WALK_DEPTH_MAX, WALK_ENTRIES_MAX, WALK_MS_MAX};
 

@@ -1,7 +1,9 @@
 //! `tooltape tools add`.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
+use std::process;
 use std::result;
 
 use serde_json::json;
@@ -27,7 +29,7 @@ pub(super) async fn add(context: &Context<'_>, program: &Path) -> Result<Exit> {
     let file = if Path::new(OTHER_FILE).exists() { OTHER_FILE } else { FILE };
     let text = match fs::read_to_string(file) {
         Ok(text) => text,
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => String::new(),
         Err(err) => return Err(unwritten(file, &err)),
     };
     let (executable, is_described) = match Executable::load(program) {
@@ -53,14 +55,26 @@ pub(super) async fn add(context: &Context<'_>, program: &Path) -> Result<Exit> {
     if is_described {
         let path = Manifest::path_of(program);
         let text = manifest.to_toml().map_err(unfit)?;
-        fs::write(&path, text).map_err(|err| unwritten(&path.display().to_string(), &err))?;
+        let created = File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
+        created.map_err(|err| unwritten(&path.display().to_string(), &err))?;
         context.out.say(&format!("wrote `{}`, as the program describes itself", path.display()));
     }
-    fs::write(file, edited).map_err(|err| unwritten(file, &err))?;
+    replace(Path::new(file), &edited).map_err(|err| unwritten(file, &err))?;
     // What was written must be what is read.
     context.host.toolbox(&context.layers(Path::new("."))?)?;
     context.out.say(&format!("wrote `{name}` into `{file}`; its calls are asked about"));
     Ok(Exit::Done)
+}
+
+/// Writes a file anew, itself and nothing that a link leads to.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let new = folder.unwrap_or(Path::new(".")).join(format!(".tooltape-new-{}", process::id()));
+    File::create_new(&new).and_then(|mut file| file.write_all(text.as_bytes()))?;
+    fs::rename(&new, path)
 }
 
 /// The program's path from this folder on, as a configuration has it.
@@ -149,7 +163,7 @@ fn unfit(why: String) -> Box<Problem> {
     Problem::new(Exit::Failed, "tool.refused", why).hint("mend the manifest")
 }
 
-fn unwritten(file: &str, err: &std::io::Error) -> Box<Problem> {
+fn unwritten(file: &str, err: &io::Error) -> Box<Problem> {
     Problem::new(Exit::Failed, "config.unwritten", format!("`{file}` cannot be written: {err}"))
         .hint("the program is no tool yet")
 }

@@ -53,6 +53,22 @@ fn a_program_is_shown_written_down_and_called() {
 }
 
 #[test]
+fn nothing_is_written_through_a_link_that_a_project_brings() {
+    for (link, program) in
+        [("tools/disk_free.toml", "tools/disk_free.sh"), ("tooltape.toml", "tools/word_count.py")]
+    {
+        let home = home();
+        let outside = tempfile::tempdir().unwrap();
+        let target = outside.path().join("login");
+        let _ = fs::remove_file(home.here().join(link));
+        std::os::unix::fs::symlink(&target, home.here().join(link)).unwrap();
+        let added = home.run(&["tools", "add", program]);
+        assert_eq!(added.code, 5, "{link}: {}", added.stderr);
+        assert!(!target.exists(), "{link}");
+    }
+}
+
+#[test]
 fn a_program_may_describe_itself_and_is_asked_in_the_sandbox() {
     let home = home();
     let manifest = home.read("tools/disk_free.toml");

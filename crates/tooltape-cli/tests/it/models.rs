@@ -23,7 +23,7 @@ enum Act {
     Answer(String),
     /// Answers once somebody says so.
     Later(Receiver<()>, String),
-    /// Waits until whoever asked went away, and says so.
+    /// Says that it was asked, waits until whoever asked went away, and says so.
     Hang(Sender<()>),
 }
 
@@ -58,6 +58,7 @@ impl Server {
                         stream.write_all(answer.as_bytes()).unwrap();
                     }
                     Act::Hang(gone) => {
+                        gone.send(()).unwrap();
                         assert_eq!(stream.read(&mut [0]).unwrap_or(0), 0, "nothing more is sent");
                         gone.send(()).unwrap();
                     }
@@ -301,6 +302,7 @@ fn ctrl_c_interrupts_the_model_closes_its_connection_and_the_chat_goes_on() {
     terminal.shows("> ");
     terminal.types("Go.\n");
     terminal.shows("turn 1: waiting for");
+    is_gone.recv().unwrap();
     terminal.interrupts();
     is_gone.recv().unwrap();
     terminal.shows("the turn ended: interrupted");
@@ -320,6 +322,7 @@ fn ctrl_c_cancels_a_run_whose_model_is_at_work() {
     let args = ["run", "--model", &server.model(), "--ask", "Go.", "--no-color"];
     let mut terminal = Terminal::start(home.command(&args));
     terminal.shows("turn 1: waiting for");
+    is_gone.recv().unwrap();
     terminal.interrupts();
     is_gone.recv().unwrap();
     assert_eq!(terminal.end().code, 130);

@@ -142,6 +142,37 @@ fn an_argument_that_is_not_there_matches_no_glob() {
 }
 
 #[test]
+fn a_rule_about_a_path_holds_for_every_name_of_it_and_for_whoever_looks_from_above() {
+    let rule = |test: &str| {
+        let rule = format!("where = {{ path = {test} }}\nverdict = \"deny\"\n");
+        format!("[policy]\ndefault = \"allow\"\n[[policy.rules]]\n{rule}")
+    };
+    let (glob, one_of) = (rule("\"secrets/**\""), rule("{ one_of = [\"secrets/key.txt\"] }"));
+    for policy in [&glob, &one_of] {
+        for args in [
+            &["read_file", "path=secrets/key.txt"][..],
+            &["read_file", "path=./secrets/key.txt"],
+            &["move_file", "from=secrets/key.txt", "to=k.txt"],
+            &["move_file", "from=secrets/key?.txt", "to=k.txt"],
+            &["move_file", "from=a.txt", "to=secrets/new*.txt"],
+            &["grep", "pattern=x"],
+            &["list_dir"],
+        ] {
+            assert_eq!(verdict(policy, args), "deny", "{policy}{args:?}");
+        }
+        assert_eq!(verdict(policy, &["read_file", "path=src/a.rs"]), "allow");
+        assert_eq!(verdict(policy, &["grep", "pattern=x", "path=src"]), "allow");
+    }
+    for args in [
+        &["list_dir", "path=secrets"][..],
+        &["grep", "pattern=x", "path=secrets"],
+        &["glob", "pattern=*", "path=secrets"],
+    ] {
+        assert_eq!(verdict(&glob, args), "deny", "{args:?}");
+    }
+}
+
+#[test]
 fn a_list_is_allowed_if_all_of_it_is_and_denied_if_any_of_it_is_in_doubt() {
     let rule = |verdict: &str| {
         format!("[[policy.rules]]\nwhere = {{ edits = \"**\" }}\nverdict = \"{verdict}\"\n")

@@ -146,12 +146,28 @@ fn draft(patch: FilePatch, files: &Workspace) -> Result<Draft, ToolError> {
     let before = patch.from.as_ref().zip(text.as_ref());
     let before = before.and_then(|(path, text)| side(path, &text.text));
     let after = patch.to.as_ref().and_then(|path| side(path, &patched));
-    let diff = diff(before, after);
+    let diff = mode_lines(&patch, original.as_ref()) + &diff(before, after);
     let bytes = match &text {
         Some(text) => text.newline.stored(&patched).into_owned().into_bytes(),
         None => patched.into_bytes(),
     };
     Ok(Draft { patch, original, bytes, diff })
+}
+
+/// What a patch says of the right to run a file, as git says it; nothing, where that stays.
+fn mode_lines(patch: &FilePatch, original: Option<&Original>) -> String {
+    let (Some(is_executable), Some(to)) = (patch.is_executable, &patch.to) else {
+        return String::new();
+    };
+    let from = patch.from.as_ref().unwrap_or(to);
+    let header = format!("diff --git a/{from} b/{to}\n");
+    match original.map(|original| original.modes(is_executable)) {
+        None if is_executable => format!("{header}new file mode 100755\n"),
+        Some((old, new)) if old != new => {
+            format!("{header}old mode 100{old:03o}\nnew mode 100{new:03o}\n")
+        }
+        None | Some(_) => String::new(),
+    }
 }
 
 impl Draft {

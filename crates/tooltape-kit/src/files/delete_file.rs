@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use tooltape::schemars::JsonSchema;
-use tooltape::{Footprint, ToolError, input, tool};
+use tooltape::{Footprint, Random, ToolError, input, tool};
 
 use super::diff::{bounded, diff_of_bytes};
 use super::expected::{check_form, check_hash};
-use crate::workspace::{EntryKind, Workspace, WorkspaceError, WorkspacePath};
+use crate::workspace::{Changes, EntryKind, Original, Workspace, WorkspaceError, WorkspacePath};
 
 // A doc comment here would reach the model, which reads the tool's already.
 #[input(check)]
@@ -53,25 +53,48 @@ pub(super) struct Deleted {
     wall_ms = 60_000,
     output_bytes = 256 << 10
 )]
-pub(super) fn delete_file(args: DeleteFile, files: Workspace) -> Result<Deleted, ToolError> {
-    let (kind, diff) = draft(&args, &files)?;
-    files.remove(&args.path).map_err(WorkspaceError::tell)?;
+pub(super) fn delete_file(
+    args: DeleteFile,
+    files: Workspace,
+    random: Random,
+) -> Result<Deleted, ToolError> {
+    let Draft { kind, diff, original } = draft(&args, &files)?;
+    let removed = match original {
+        // What has the name by then is what was read, or it stays.
+        Some(original) => {
+            let mut changes = Changes::new(&files);
+            changes.remove(original);
+            changes.make(&random)
+        }
+        None => files.remove(&args.path),
+    };
+    removed.map_err(WorkspaceError::tell)?;
     Ok(Deleted { path: args.path, kind, diff: bounded(diff) })
 }
 
 /// What would be gone.
-fn draft(args: &DeleteFile, files: &Workspace) -> Result<(EntryKind, String), ToolError> {
+struct Draft {
+    kind: EntryKind,
+    diff: String,
+    /// The file, where it was read.
+    original: Option<Original>,
+}
+
+fn draft(args: &DeleteFile, files: &Workspace) -> Result<Draft, ToolError> {
     let DeleteFile { path, expect_hash } = args;
     match files.original(path) {
         Ok(original) => {
             check_hash(path, original.bytes(), expect_hash.as_deref())?;
-            Ok((EntryKind::File, diff_of_bytes(path, Some(original.bytes()), None)))
+            let diff = diff_of_bytes(path, Some(original.bytes()), None);
+            Ok(Draft { kind: EntryKind::File, diff, original: Some(original) })
         }
         Err(WorkspaceError::Kind { found: EntryKind::Dir, .. }) if expect_hash.is_none() => {
-            Ok((EntryKind::Dir, format!("\\ the empty directory `{path}`\n")))
+            let diff = format!("\\ the empty directory `{path}`\n");
+            Ok(Draft { kind: EntryKind::Dir, diff, original: None })
         }
         Err(WorkspaceError::TooLarge { bytes, .. }) if expect_hash.is_none() => {
-            Ok((EntryKind::File, format!("\\ not shown: {bytes} bytes\n")))
+            let diff = format!("\\ not shown: {bytes} bytes\n");
+            Ok(Draft { kind: EntryKind::File, diff, original: None })
         }
         Err(err) => Err(err.tell()),
     }
@@ -79,7 +102,7 @@ fn draft(args: &DeleteFile, files: &Workspace) -> Result<(EntryKind, String), To
 
 /// The change as it would be now, for whoever is asked about it.
 async fn would_be(args: DeleteFile, files: Workspace) -> Result<String, ToolError> {
-    draft(&args, &files).map(|(_, diff)| diff)
+    draft(&args, &files).map(|draft| draft.diff)
 }
 
 fn path_of(args: &DeleteFile) -> Footprint {

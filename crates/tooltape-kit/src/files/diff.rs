@@ -2,7 +2,7 @@
 
 use similar::TextDiff;
 
-use super::text::Text;
+use super::text::{Newline, Text};
 use crate::workspace::WorkspacePath;
 
 /// The most bytes of a diff that are returned.
@@ -45,12 +45,32 @@ pub(super) fn diff_of_bytes(path: &WorkspacePath, old: Option<&[u8]>, new: Optio
     let old = old.map(|old| Text::of(path, old));
     match &old {
         Some(Err(_)) => "\\ not shown: the file was not text\n".to_owned(),
-        Some(Ok(Text { newline, text })) => {
-            let new = new.map(|new| newline.shown(new));
-            let after = new.as_ref().map(|text| Side { path, text });
-            diff(Some(Side { path, text }), after)
+        Some(Ok(before)) => {
+            let Some(new) = new else { return diff(Some(Side { path, text: &before.text }), None) };
+            let after = Text::from(new);
+            match before.newline == after.newline {
+                true => diff_of_texts(path, &before.text, &after.text),
+                false => reended(path, before, &after),
+            }
         }
         None => diff(None, new.map(|text| Side { path, text })),
+    }
+}
+
+fn diff_of_texts(path: &WorkspacePath, old: &str, new: &str) -> String {
+    diff(Some(Side { path, text: old }), Some(Side { path, text: new }))
+}
+
+/// The diff of a file whose lines end otherwise afterwards, which no line of it would show.
+fn reended(path: &WorkspacePath, before: &Text, after: &Text) -> String {
+    let (old, new) = (before.newline, after.newline);
+    let (stored_old, stored_new) = (old.stored(&before.text), new.stored(&after.text));
+    match old == Newline::Mixed || new == Newline::Mixed {
+        true => diff_of_texts(path, &stored_old, &stored_new),
+        false => {
+            let diff = diff_of_texts(path, &before.text, &after.text);
+            format!("{diff}\\ line ends: {} → {}\n", old.name(), new.name())
+        }
     }
 }
 

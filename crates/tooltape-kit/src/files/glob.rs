@@ -4,7 +4,7 @@ use serde::Serialize;
 use tooltape::schemars::JsonSchema;
 use tooltape::{Cancel, Clock, Footprint, ToolError, input, tool};
 
-use super::sight::{at_most, only};
+use super::sight::{at_most, dotted, only};
 use crate::workspace::{
     Cut, EntryKind, Patience, Sight, WALK_DEPTH_MAX, Workspace, WorkspaceError, WorkspacePath,
 };
@@ -78,7 +78,8 @@ pub(super) fn glob(
     let Glob { pattern, path, hidden, ignored, limit } = args;
     let only = only(Some(&pattern)).map_err(ToolError::not_done)?;
     let limit = at_most(limit, GLOB_FILES_DEFAULT, GLOB_FILES_MAX).map_err(ToolError::not_done)?;
-    let sight = Sight { hidden, ignored, only, depth: WALK_DEPTH_MAX };
+    let dotted = dotted(&pattern);
+    let sight = Sight { hidden, ignored, only, dotted, depth: WALK_DEPTH_MAX };
     let from = path.unwrap_or_else(WorkspacePath::root);
     let patience = Patience::new(clock, cancel.clone());
     let mut walk = files.walk(&from, sight, patience).map_err(WorkspaceError::tell)?;
@@ -105,5 +106,5 @@ pub(super) fn glob(
 }
 
 fn path_of(args: &Glob) -> Footprint {
-    args.path.as_ref().unwrap_or(&WorkspacePath::root()).reads()
+    args.path.as_ref().unwrap_or(&WorkspacePath::root()).searches()
 }

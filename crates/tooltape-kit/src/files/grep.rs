@@ -9,7 +9,7 @@ use serde::Serialize;
 use tooltape::schemars::JsonSchema;
 use tooltape::{Cancel, Clock, Footprint, ToolError, input, tool};
 
-use super::sight::{at_most, only};
+use super::sight::{at_most, dotted, only};
 use crate::workspace::{
     Cut, Patience, Sight, WALK_DEPTH_MAX, Workspace, WorkspaceError, WorkspacePath, shown,
 };
@@ -189,7 +189,8 @@ pub(super) fn grep(
     let limit = at_most(args.limit, GREP_MATCHES_DEFAULT, GREP_MATCHES_MAX);
     let limit = limit.map_err(ToolError::not_done)?;
     let (hidden, ignored) = (args.hidden, args.ignored);
-    let sight = Sight { hidden, ignored, only, depth: WALK_DEPTH_MAX };
+    let dotted = dotted(args.glob.as_deref().unwrap_or_default());
+    let sight = Sight { hidden, ignored, only, dotted, depth: WALK_DEPTH_MAX };
     let from = args.path.clone().unwrap_or_else(WorkspacePath::root);
     let patience = Patience::new(clock, cancel.clone());
     let walk = files.walk(&from, sight, patience.clone()).map_err(WorkspaceError::tell)?;
@@ -205,5 +206,5 @@ pub(super) fn grep(
 }
 
 fn path_of(args: &Grep) -> Footprint {
-    args.path.as_ref().unwrap_or(&WorkspacePath::root()).reads()
+    args.path.as_ref().unwrap_or(&WorkspacePath::root()).searches()
 }

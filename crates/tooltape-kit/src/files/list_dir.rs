@@ -1,6 +1,5 @@
 //! `list_dir`: what a directory holds.
 
-use ignore::overrides::Override;
 use tooltape::{Cancel, Clock, Footprint, ToolError, input, tool};
 
 use crate::workspace::{
@@ -70,7 +69,7 @@ fn deep(
     files: &Workspace,
     patience: Patience,
 ) -> Result<Listing, WorkspaceError> {
-    let sight = Sight { hidden: true, ignored: true, only: Override::empty(), depth };
+    let sight = Sight::all(depth);
     let mut walk = files.walk(&listing.path, sight, patience)?;
     let (mut entries, mut total) = (Vec::new(), 0);
     for found in walk.by_ref() {

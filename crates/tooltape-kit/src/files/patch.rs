@@ -15,6 +15,8 @@ pub const PATCHED_FILES_MAX: usize = 32;
 /// The most places that one patch changes.
 pub const HUNKS_MAX: usize = 1_000;
 
+/// The highest number of a line, and the most lines of a hunk: more than any file has.
+const LINE_MAX: usize = 1 << 30;
 /// The most bytes of a patch's line that a message shows.
 const SHOWN_BYTES_MAX: usize = 80;
 /// Where a hunk begins.
@@ -217,7 +219,24 @@ impl<'p> Reader<'p> {
         }
         match file.hunks.is_empty() {
             true => Err(self.wrong(self.lines.clone().next().unwrap_or(""), "`@@` and a hunk")),
-            false => Ok(file),
+            false => self.check_ended().map(|()| file),
+        }
+    }
+
+    /// Checks that no line of a hunk is left which its counts leave out: it would be dropped.
+    fn check_ended(&mut self) -> Result<(), String> {
+        while self.peek().is_some_and(|line| line.trim_end_matches(['\r', '\n']).is_empty()) {
+            self.next();
+        }
+        let Some(line) = self.peek() else { return Ok(()) };
+        // The next file, or the signature of a mail.
+        let is_other = line.starts_with("--- ") || line.trim_end() == "--";
+        match line.starts_with(['+', '-', ' ', '\\']) && !is_other {
+            true => {
+                self.at += 1;
+                Err(self.wrong(line, "no more lines of the hunk above, as its header says"))
+            }
+            false => Ok(()),
         }
     }
 
@@ -240,10 +259,12 @@ impl<'p> Reader<'p> {
     /// The lines of a hunk: as many as its first one says.
     fn hunk(&mut self, first: &str) -> Result<Hunk, String> {
         let at = self.at;
-        let expected = "`@@ -LINE,COUNT +LINE,COUNT @@`";
-        let ranges = ranges(first).ok_or_else(|| self.wrong(first, expected))?;
+        let expected = format!("`@@ -LINE,COUNT +LINE,COUNT @@`, all at most {LINE_MAX}");
+        let ranges = ranges(first).ok_or_else(|| self.wrong(first, &expected))?;
         let Ranges { line, old: mut olds, new: mut news } = ranges;
         let (mut old, mut new) = (String::new(), String::new());
+        // Whether the old and the new file ended already.
+        let (mut old_ended, mut new_ended) = (false, false);
         while olds > 0 || news > 0 {
             let short = format!("{olds} more old and {news} more new lines, as its header says");
             let line = self.next().unwrap_or_default();
@@ -257,6 +278,9 @@ impl<'p> Reader<'p> {
             if in_old && olds == 0 || in_new && news == 0 {
                 return Err(self.wrong(line, &short));
             }
+            if in_old && old_ended || in_new && new_ended {
+                return Err(self.wrong(line, "nothing behind a line that ends its file"));
+            }
             let is_last = self.peek().is_some_and(|line| line.starts_with('\\'));
             if is_last {
                 self.next();
@@ -264,6 +288,8 @@ impl<'p> Reader<'p> {
             let text = text.strip_suffix('\n').unwrap_or(text);
             let text = if is_last { text.strip_suffix('\r').unwrap_or(text) } else { text };
             let end = if is_last { "" } else { "\n" };
+            (old_ended, new_ended) =
+                (old_ended || is_last && in_old, new_ended || is_last && in_new);
             if in_old {
                 olds -= 1;
                 old.extend([text, end]);
@@ -289,7 +315,8 @@ fn ranges(first: &str) -> Option<Ranges> {
     let (old, new) = ranges.split_once(" +")?;
     let range = |text: &str| {
         let (line, count) = text.split_once(',').unwrap_or((text, "1"));
-        Some((line.parse().ok()?, count.parse().ok()?))
+        let number = |text: &str| text.parse().ok().filter(|number| *number <= LINE_MAX);
+        Some((number(line)?, number(count)?))
     };
     let ((line, old), (_, new)): ((usize, usize), (usize, usize)) = (range(old)?, range(new)?);
     Some(Ranges { line, old, new })

@@ -20,6 +20,18 @@ pub(super) fn only(glob: Option<&str>) -> Result<Override, String> {
     only.build().map_err(|err| format!("expected a glob that is not too large, found {err}"))
 }
 
+/// The names that begin with a dot in a glob itself: whoever writes them asks for them.
+pub(super) fn dotted(glob: &str) -> Override {
+    let mut dotted = OverrideBuilder::new("");
+    // What is not to be looked at is not asked for.
+    let glob = if glob.starts_with('!') { "" } else { glob };
+    for name in glob.split('/').filter(|name| name.starts_with('.')) {
+        // A part of a brace is no glob, and asks for nothing.
+        let _ = dotted.add(name);
+    }
+    dotted.build().unwrap_or_else(|_| Override::empty())
+}
+
 /// How many things are asked for.
 pub(super) fn at_most(limit: Option<u64>, default: u64, most: u64) -> Result<u64, String> {
     match limit.unwrap_or(default) {

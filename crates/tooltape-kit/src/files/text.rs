@@ -81,7 +81,8 @@ impl Text {
         }
     }
 
-    fn from(text: &str) -> Text {
+    /// Reads what is text already.
+    pub(super) fn from(text: &str) -> Text {
         let newline = Newline::of(text);
         Text { newline, text: newline.shown(text).into_owned() }
     }
@@ -103,6 +104,15 @@ impl Newline {
             _ if returns == 0 => Newline::Lf,
             pairs if pairs == feeds && pairs == returns => Newline::Crlf,
             _ => Newline::Mixed,
+        }
+    }
+
+    /// What it is called.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Newline::Lf => "lf",
+            Newline::Crlf => "crlf",
+            Newline::Mixed => "mixed",
         }
     }
 

@@ -70,11 +70,11 @@ pub(super) struct Asked {
 
 impl Asked {
     fn check(&self) -> Result<(), String> {
-        if !(1..=QUESTION_BYTES_MAX).contains(&self.question.trim().len()) {
+        let is_fit = |text: &String| !text.trim().is_empty() && text.len() <= QUESTION_BYTES_MAX;
+        if !is_fit(&self.question) {
             let expected = format!("expected a text of 1 to {QUESTION_BYTES_MAX} bytes");
             return Err(format!("/question: {expected}"));
         }
-        let is_fit = |choice: &String| (1..=QUESTION_BYTES_MAX).contains(&choice.trim().len());
         match self.choices.len() <= CHOICES_MAX && self.choices.iter().all(is_fit) {
             true => Ok(()),
             false => Err(format!("/choices: expected at most {CHOICES_MAX}, none of them empty")),

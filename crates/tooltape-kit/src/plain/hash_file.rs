@@ -2,7 +2,6 @@
 
 use std::io::{ErrorKind, Read};
 
-use ignore::overrides::Override;
 use serde::Serialize;
 use tooltape::schemars::JsonSchema;
 use tooltape::{ArtifactId, Artifacts, Cancel, Clock, Footprint, ToolError, input, tool};
@@ -79,7 +78,7 @@ pub(super) fn hash_file(
     }
     let path = args.path.unwrap_or_else(WorkspacePath::root);
     let patience = Patience::new(clock, cancel);
-    let sight = Sight { hidden: true, ignored: true, only: Override::empty(), depth: 0 };
+    let sight = Sight::all(0);
     let walk = files.walk(&path, sight, patience.clone()).map_err(WorkspaceError::tell)?;
     let is_it = |found: &Found| found.kind == EntryKind::File && found.shown() == path.as_str();
     let Some(found) = walk.take(1).find(is_it) else {

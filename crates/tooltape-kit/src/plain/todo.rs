@@ -56,7 +56,8 @@ impl Todo {
             let found = steps.len();
             return Err(format!("/steps: found {found} steps, expected at most {STEPS_MAX}"));
         }
-        let is_fit = |step: &Step| (1..=STEP_BYTES_MAX).contains(&step.text.trim().len());
+        let is_fit =
+            |step: &Step| !step.text.trim().is_empty() && step.text.len() <= STEP_BYTES_MAX;
         match steps.iter().position(|step| !is_fit(step)) {
             None => Ok(()),
             Some(at) => {

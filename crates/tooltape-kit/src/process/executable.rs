@@ -14,7 +14,7 @@ use answer::{Lines, reason, result};
 use copy::Copied;
 use serde_json::json;
 use tooltape::{Access, Args, BoundKind, BoxFuture, Executed, Grants, Output, Progress};
-use tooltape::{Spec, Tool, ToolError};
+use tooltape::{Repeat, Spec, Tool, ToolError};
 
 use crate::sandbox::{Command, Files, Limit, ProcessLimits, Sandbox, SandboxError, Status, Stream};
 use crate::workspace::{Workspace, WorkspacePath, shown};
@@ -129,7 +129,7 @@ impl Executable {
     /// calls count as changes.
     #[must_use]
     pub fn untrusted(mut self) -> Executable {
-        self.spec.effects.access = Access::Write;
+        (self.spec.effects.access, self.spec.effects.repeat) = (Access::Write, Repeat::Once);
         self
     }
 
@@ -190,7 +190,8 @@ impl Executable {
             .stdin(args.as_bytes())
             .files(self.manifest.files)
             .limits(self.manifest.limits());
-        let sandbox = sandbox.exposing(copied.folder());
+        // A manifest cannot ask for the network, so a program has none, and no secret to use there.
+        let sandbox = sandbox.alone().exposing(copied.folder());
         let mut process = sandbox.start(files.as_ref(), command).map_err(SandboxError::tell)?;
         let mut lines = Lines::default();
         while let Some(chunk) = process.next().await {
@@ -202,7 +203,14 @@ impl Executable {
         let stderr = shown(&ended.stderr.text(), STDERR_BYTES_MAX);
         let details = json!({ "stderr": stderr, "status": end_of(ended.status) });
         let limits = self.manifest.limits();
+        // Its word that it did nothing is as good as the box: what could write, may have.
+        let could_write = self.manifest.files == Files::Write;
         let failed = |err: ToolError| match err.host_details() {
+            _ if could_write && err.executed() == Executed::NotExecuted => {
+                ToolError::tell(err.told().to_owned())
+                    .code("program_failed")
+                    .details(details.clone())
+            }
             Some(_) => err,
             None => err.details(details.clone()),
         };

@@ -40,6 +40,9 @@ pub(super) struct Ran {
     /// The connections that it asked for, each with its verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     connections: Vec<Connection>,
+    /// How many more connections it asked for, where `connections` does not list them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    connections_left_out: Option<u64>,
     /// What it would change, where only that was asked for: nothing of it was done.
     preview: Option<Preview>,
     /// What a reader must know of how it ran.
@@ -64,6 +67,7 @@ pub(super) async fn ran(
         progress.say(format!("{stream}: {}", text.trim_end_matches('\n')));
     }
     let ended = process.end().await.map_err(SandboxError::tell)?;
+    let connections_left_out = Some(ended.connections_left_out).filter(|count| *count > 0);
     let Ended { status, stdout, stderr, cwd: left, set_aside, connections, changes, .. } = ended;
     let (exit_code, signal, exceeded) = match status {
         Status::Exited(code) => (Some(code), None, None),
@@ -87,6 +91,7 @@ pub(super) async fn ran(
         cwd: left.and_then(|left| left.parse().ok()).unwrap_or(cwd),
         set_aside,
         connections,
+        connections_left_out,
         preview: changes.map(|(changes, is_whole)| preview(files, &changes, is_whole)),
         warning,
     })

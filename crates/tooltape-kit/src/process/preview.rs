@@ -18,8 +18,10 @@ pub const PATCH_BYTES_MAX: usize = 128 << 10;
 pub(super) struct Preview {
     /// Each path that would change.
     changes: Vec<Change>,
-    /// The changes of text files as a unified diff.
+    /// The changes of text files as a unified diff, for `apply_patch`.
     patch: String,
+    /// The paths that `patch` changes, for `apply_patch`.
+    paths: Vec<String>,
     /// Whether something is left out of the list or of the diff.
     truncated: bool,
 }
@@ -38,7 +40,7 @@ struct Change {
 
 /// Compares what was changed with what is there.
 pub(super) fn preview(files: &Workspace, changes: &[FileChange], is_whole: bool) -> Preview {
-    let (mut patch, mut truncated) = (String::new(), !is_whole);
+    let (mut patch, mut paths, mut truncated) = (String::new(), Vec::new(), !is_whole);
     for change in changes.iter().filter(|change| !is_protected(&change.path)) {
         let before = change.path.parse::<WorkspacePath>().ok();
         let before = before.and_then(|path| files.read(&path).ok());
@@ -51,7 +53,10 @@ pub(super) fn preview(files: &Workspace, changes: &[FileChange], is_whole: bool)
         };
         let diff = unified(change, old, new);
         match patch.len() + diff.len() {
-            0..=PATCH_BYTES_MAX => patch.push_str(&diff),
+            0..=PATCH_BYTES_MAX => {
+                patch.push_str(&diff);
+                paths.push(change.path.clone());
+            }
             _ => truncated = true,
         }
     }
@@ -63,7 +68,7 @@ pub(super) fn preview(files: &Workspace, changes: &[FileChange], is_whole: bool)
         };
         Change { path: path.clone(), kind, protected: is_protected(path) }
     };
-    Preview { changes: changes.iter().map(listed).collect(), patch, truncated }
+    Preview { changes: changes.iter().map(listed).collect(), patch, paths, truncated }
 }
 
 fn is_protected(path: &str) -> bool {

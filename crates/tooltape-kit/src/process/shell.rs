@@ -34,12 +34,12 @@ impl Shell {
     }
 }
 
-/// Runs a command line in a shell, in the workspace. There is no network but, where `HTTP_PROXY` is
-/// set, some hosts, no input, and nothing of the machine but its programs; `/tmp` is empty at the
-/// start of each call, and what still runs at its end is killed. An exit code other than 0 is a
-/// result like any other. Return `cwd` as the next `cwd` to stay in a folder. With `preview`, files
-/// only seem to change, and `preview` returns what would: its `patch` can be applied by another
-/// tool.
+/// Runs a command line in a shell, in the workspace. There is no network but, where `HTTP_PROXY`
+/// is set, some hosts, no input, and nothing of the machine but its programs; `/tmp` is empty at
+/// the start of each call, and what still runs at its end is killed. An exit code other than 0 is
+/// a result like any other. Return `cwd` as the next `cwd` to stay in a folder. With `preview`,
+/// files only seem to change, and `preview` returns what would; `apply_patch` does it, with the
+/// `paths` and the `patch` of that.
 #[tool(
     Write,
     process,

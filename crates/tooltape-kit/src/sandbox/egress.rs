@@ -5,27 +5,31 @@
 
 mod broker;
 mod head;
+mod ledger;
+mod mask;
 #[cfg(target_os = "linux")]
 pub(super) mod port;
 mod relay;
 
 use std::io;
 use std::net::TcpListener as Port;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 pub(crate) use broker::Brokered;
 pub use head::EGRESS_HEAD_BYTES_MAX;
 use head::{Asked, Head};
-use relay::{Mask, Relay};
+use ledger::Ledger;
+use mask::Mask;
+use relay::Relay;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tooltape::schemars::JsonSchema;
-use tooltape::scope::{Method, Site};
+use tooltape::scope::Method;
 
 use crate::web::{Http, HttpError, Wire};
 
@@ -56,7 +60,7 @@ pub struct Connection {
     pub port: u16,
     /// How many bytes went out and came in.
     pub bytes: u64,
-    /// `allowed`, or the code of what refused it.
+    /// `allowed`, or the code of what refused it; `pending` where the process ended before.
     pub verdict: String,
 }
 
@@ -71,7 +75,7 @@ pub(crate) struct Egress {
 struct Shared {
     http: Http,
     secrets: Vec<Brokered>,
-    connections: Mutex<Vec<Connection>>,
+    ledger: Ledger,
     /// What is left of [`EGRESS_BYTES_MAX`].
     left: relay::Left,
 }
@@ -83,8 +87,8 @@ impl Egress {
         http: Http,
         secrets: Vec<Brokered>,
     ) -> io::Result<Egress> {
-        let (connections, left) = (Mutex::default(), relay::Left::new(EGRESS_BYTES_MAX));
-        let shared = Arc::new(Shared { http, secrets, connections, left });
+        let (ledger, left) = (Ledger::default(), relay::Left::new(EGRESS_BYTES_MAX));
+        let shared = Arc::new(Shared { http, secrets, ledger, left });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let serving = shared.clone();
@@ -105,9 +109,10 @@ impl Egress {
         Ok(Egress { shared, _stop: stop })
     }
 
-    /// What was asked for so far, in the order of its end.
-    pub(crate) fn connections(&self) -> Vec<Connection> {
-        self.shared.connections.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What was asked for, in that order, and how much more than is listed. Lets nothing through
+    /// any more.
+    pub(crate) fn close(self) -> (Vec<Connection>, u64) {
+        self.shared.ledger.close()
     }
 }
 
@@ -133,22 +138,17 @@ impl Shared {
     async fn talk(&self, mut stream: TcpStream) {
         let head = tokio::time::timeout(EGRESS_IDLE, Head::read(&mut stream)).await;
         let Ok(Ok(Some(head))) = head else { return };
-        let asked = head.asked();
-        let mut connection = match &asked {
-            Ok(asked) => Connection::to(asked.site()),
-            Err(why) => Connection::refused(why.code()),
+        let passed = match head.asked() {
+            Err(why) => {
+                self.ledger.refuse(why.code());
+                Err(why.said())
+            }
+            Ok(asked) => {
+                let passed = self.pass(&asked, &mut stream).await;
+                passed.map_err(|err| format!("{}: {err}", err.code()))
+            }
         };
-        let refused = match asked {
-            Err(why) => Err(why.said()),
-            Ok(asked) => match self.pass(&asked, &mut stream, &mut connection).await {
-                Ok(()) => Ok(()),
-                Err(err) => {
-                    connection.verdict = err.code().to_owned();
-                    Err(format!("{}: {err}", err.code()))
-                }
-            },
-        };
-        if let Err(why) = refused {
+        if let Err(why) = passed {
             let why = format!("tooltape: {why}\n");
             let head = "HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\nconnection: close";
             let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{why}", why.len());
@@ -160,52 +160,45 @@ impl Shared {
             let unheard = tokio::io::copy(&mut rest, &mut nowhere);
             let _ = tokio::time::timeout(REFUSED_WALL, unheard).await;
         }
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        if connections.len() < CONNECTIONS_SHOWN_MAX {
-            connections.push(connection);
-        }
     }
 
     /// Lets a connection through, if the call may ask that host in that way.
-    async fn pass(
-        &self,
-        asked: &Asked<'_>,
-        stream: &mut TcpStream,
-        connection: &mut Connection,
-    ) -> Result<(), HttpError> {
+    async fn pass(&self, asked: &Asked<'_>, stream: &mut TcpStream) -> Result<(), HttpError> {
+        let brokered = match asked {
+            Asked::Tunnel { .. } => None,
+            Asked::Page(page) => Brokered::of(&self.secrets, &page.site, &page.fields),
+        };
+        let site = brokered.as_ref().map_or(asked.site(), |brokered| &brokered.site);
+        // A process that has ended asks nobody.
+        let Some(line) = self.ledger.begin(site) else { return Ok(()) };
+        let wire: Result<Box<dyn Wire>, HttpError> = match asked {
+            // Nobody sees what is asked in a tunnel, so it has to be anything.
+            Asked::Tunnel { .. } => match self.http.connect(site, Method::Any).await {
+                Ok(wire) => Ok(Box::new(wire)),
+                Err(err) => Err(err),
+            },
+            Asked::Page(page) => self.http.wire(site, page.method).await,
+        };
+        let wire = wire.inspect_err(|err| line.refuse(err.code()))?;
+        if !line.allow() {
+            return Ok(());
+        }
+        let left = &self.left;
         match asked {
-            Asked::Tunnel { site, rest } => {
-                // Nobody sees what is asked in a tunnel, so it has to be anything.
-                let wire: Box<dyn Wire> = Box::new(self.http.connect(site, Method::Any).await?);
-                let relay = Relay { left: &self.left, out: None, mask: Mask::none() };
+            Asked::Tunnel { rest, .. } => {
+                let relay = Relay { left, out: None, mask: Mask::none(), line };
                 // What breaks off is over, as it is for whoever had asked by themselves.
                 let _ = stream.write_all(ESTABLISHED).await;
-                connection.bytes = relay.run(stream, wire, rest).await;
+                relay.run(stream, wire, rest).await;
             }
             Asked::Page(page) => {
-                let brokered = Brokered::of(&self.secrets, &page.site, &page.fields);
-                let site = brokered.as_ref().map_or(&page.site, |brokered| &brokered.site);
-                connection.port = site.port.get();
-                let wire = self.http.wire(site, page.method).await?;
-                let values = brokered.as_ref().map(|brokered| brokered.values.as_slice());
-                let head = page.head(site, brokered.as_ref());
-                let mask = Mask::of(values.unwrap_or_default());
-                let relay = Relay { left: &self.left, out: Some(page.body_left()), mask };
-                let begun = [&head[..], page.rest()].concat();
-                connection.bytes = relay.run(stream, wire, &begun).await;
+                let brokered = brokered.as_ref();
+                let mask = brokered.map_or_else(Mask::none, |it| Mask::of(&it.values));
+                let begun = [&page.head(site, brokered)[..], page.rest()].concat();
+                let relay = Relay { left, out: Some(page.body_left()), mask, line };
+                relay.run(stream, wire, &begun).await;
             }
         }
         Ok(())
-    }
-}
-
-impl Connection {
-    fn to(site: &Site) -> Connection {
-        let (host, port) = (site.host.to_string(), site.port.get());
-        Connection { host, port, bytes: 0, verdict: "allowed".to_owned() }
-    }
-
-    fn refused(verdict: &str) -> Connection {
-        Connection { host: String::new(), port: 0, bytes: 0, verdict: verdict.to_owned() }
     }
 }

@@ -67,7 +67,8 @@ impl fmt::Display for Part {
     }
 }
 
-/// Why a process was not run. Only [`SandboxError::Lost`] leaves open whether it was.
+/// Why a process was not run. Only [`SandboxError::Lost`] leaves open whether it was, and after
+/// [`SandboxError::Left`] it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
@@ -99,6 +100,9 @@ pub enum SandboxError {
     /// The operating system refused what every process needs.
     #[error("the process could not be started: {0}")]
     Io(#[from] io::Error),
+    /// The process ran, and what it made under protected names may still be in its place.
+    #[error("the process left protected names that could not be renamed: look at {0} first")]
+    Left(String),
     /// What became of the process is not known.
     #[error("the process was lost: {0}")]
     Lost(String),
@@ -118,6 +122,7 @@ impl SandboxError {
             SandboxError::Workspace(_) => "workspace_unavailable",
             SandboxError::Withheld(_) => "withheld",
             SandboxError::Io(_) => "io",
+            SandboxError::Left(_) => "protected_left",
             SandboxError::Lost(_) => "lost",
         }
     }
@@ -126,6 +131,7 @@ impl SandboxError {
     pub fn tell(self) -> ToolError {
         let (told, code) = (self.to_string(), self.code());
         match self {
+            SandboxError::Left(_) => ToolError::tell(told).code(code),
             SandboxError::Lost(_) => ToolError::in_doubt(told).code(code),
             SandboxError::Missing { .. } => ToolError::not_done(told).code(code),
             SandboxError::Command(_)

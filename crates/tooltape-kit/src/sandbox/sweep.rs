@@ -1,34 +1,35 @@
 //! Protected names in a workspace that a process may write: none is changed, and none is made.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, chmodat, openat2,
-    renameat_with, statat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, chmod, fstat, openat,
+    openat2, renameat_with, statat,
 };
 use rustix::io::Errno;
+use tooltape::Random;
 
 use super::SetAside;
-use crate::workspace::protected;
+use crate::workspace::{HEAD, protected};
 
 /// The most entries of a workspace that is searched for protected names.
 pub(super) const SWEPT_MAX: usize = 2_000_000;
 /// The most protected names of a workspace, each of which becomes a mount.
 pub(super) const HELD_MAX: usize = 512;
-/// How many names are tried for what is renamed.
-const ASIDE_TRIES_MAX: u32 = 1_000;
+/// How many names are tried for what is renamed; nobody can guess a single one.
+const ASIDE_TRIES_MAX: usize = 8;
 
-/// What tells a file from every other.
-type Identity = (u64, u64);
+/// What tells a file from every other that is there at the same time.
+type Identity = (u64, u64, FileType);
 
 /// The protected names of a workspace before a process ran in it.
 pub(super) struct Sweep {
     root: OwnedFd,
-    before: HashSet<Identity>,
+    before: HashMap<OsString, Identity>,
 }
 
 /// What a process must find as it is.
@@ -40,25 +41,35 @@ pub(super) struct Held {
 }
 
 impl Sweep {
-    /// Finds all there are, and a handle for each that can be mounted.
+    /// Finds all there are, and a handle for each.
+    ///
+    /// Fails where one of them could be changed in spite of that.
     pub(super) fn before(root: OwnedFd) -> Result<(Sweep, Vec<Held>), String> {
-        let (mut before, mut held) = (HashSet::new(), Vec::new());
-        let told = |path: &OsStr, err: io::Error| format!("`{}`: {err}", path.to_string_lossy());
-        let found = walk(&root, Unreadable::Found)?;
-        for path in found {
-            let opened = identity(&root, &path).and_then(|(dev, ino, kind)| {
-                before.insert((dev, ino));
-                let is_link = kind == FileType::Symlink;
-                let flags = OFlags::PATH | OFlags::NOFOLLOW;
-                if is_link { Ok(None) } else { open(&root, &path, flags).map(Some) }
-            });
-            match opened {
-                Ok(Some(handle)) => held.push(Held { path, handle }),
-                Ok(None) => {}
+        let (mut before, mut held) = (HashMap::new(), Vec::new());
+        for path in all(&root)? {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW;
+            let opened = open(&root, &path, flags);
+            let found = opened.and_then(|handle| Ok((fstat(&handle)?, handle)));
+            let (stat, handle) = match found {
+                Ok(found) => found,
                 // Another process of the workspace ended meanwhile.
-                Err(err) if err.kind() == io::ErrorKind::NotFound => {}
-                Err(err) => return Err(told(&path, err)),
+                Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
+                // A link is not opened.
+                Err(err) if err.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                    return Err(linked(&path));
+                }
+                Err(err) => return Err(told(&path, &err)),
+            };
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Symlink => return Err(linked(&path)),
+                // Package managers share the files of packages, which nobody obeys there.
+                FileType::RegularFile if stat.st_nlink > 1 && !is_packaged(&path) => {
+                    return Err(shared(&path));
+                }
+                _ => {}
             }
+            before.insert(path.clone(), identity(&stat));
+            held.push(Held { path, handle });
         }
         match held.len() {
             0..=HELD_MAX => Ok((Sweep { root, before }, held)),
@@ -67,85 +78,216 @@ impl Sweep {
     }
 
     /// Gives everything another name that has a protected one and was not there before.
+    ///
+    /// What may still be in its place is told without a new name.
     pub(super) fn after(&self) -> Vec<SetAside> {
-        let found = match walk(&self.root, Unreadable::Opened) {
-            Ok(found) => found,
-            Err(why) => return vec![SetAside { path: why, now: None }],
-        };
-        let is_new = |path: &OsString| {
-            let known = identity(&self.root, path).map(|(dev, ino, _)| (dev, ino));
-            known.is_ok_and(|known| !self.before.contains(&known))
-        };
-        let set_aside = |path: OsString| {
-            let now = aside(&self.root, &path).ok();
-            let shown = |path: OsString| path.to_string_lossy().into_owned();
-            SetAside { path: shown(path), now: now.map(shown) }
-        };
-        found.into_iter().filter(is_new).map(set_aside).collect()
+        let random = Random::system();
+        let (mut told, mut waiting, mut left) = (Vec::new(), vec![OsString::new()], SWEPT_MAX);
+        while let Some(folder) = waiting.pop() {
+            if left == 0 {
+                told.push(SetAside { path: shown(&folder), now: None });
+                break;
+            }
+            let is_same = |it: Identity| self.before.get(&folder) == Some(&it);
+            let listed = handle(&self.root, &folder).and_then(|handle| {
+                // Nobody could write what was held, nor is what is in there any news.
+                match is_same(identity(&fstat(&handle)?)) {
+                    true => Ok(Listed::default()),
+                    false => list(&handle, Unreadable::Opened, &mut left),
+                }
+            });
+            let listed = match listed {
+                Ok(listed) => listed,
+                Err(err) if is_gone(&err) => continue,
+                Err(_) => Listed { is_whole: false, ..Listed::default() },
+            };
+            if !listed.is_whole {
+                told.push(SetAside { path: shown(&folder), now: None });
+            }
+            waiting.extend(listed.folders.iter().map(|name| joined(&folder, name)));
+            for name in listed.protected {
+                let path = joined(&folder, &name);
+                if self.is_known(&path) {
+                    continue;
+                }
+                let now = aside(&self.root, &folder, &name, &random);
+                if now.as_ref().is_err_and(is_gone) {
+                    continue;
+                }
+                // Under a harmless name, it may be a folder with protected names in it.
+                let is_folder = |now: &OsString| {
+                    let stat = statat(&self.root, now, AtFlags::SYMLINK_NOFOLLOW);
+                    stat.map_or(true, |stat| identity(&stat).2 == FileType::Directory)
+                };
+                waiting.extend(now.as_ref().ok().filter(|now| is_folder(now)).cloned());
+                told.push(SetAside { path: shown(&path), now: now.ok().as_deref().map(shown) });
+            }
+        }
+        told
+    }
+
+    /// Whether something is what it was before; what cannot be looked at is not.
+    fn is_known(&self, path: &OsStr) -> bool {
+        let stat = statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW);
+        stat.is_ok_and(|stat| self.before.get(path) == Some(&identity(&stat)))
     }
 }
 
-/// What becomes of a folder that cannot be read.
-#[derive(Clone, Copy, PartialEq)]
-enum Unreadable {
-    /// It counts as protected: nobody knows what is in it.
-    Found,
-    /// It is made readable, since whoever made it so may have hidden something.
-    Opened,
+/// Whether there is no such folder any more: another process of the workspace changed it, and
+/// what that one leaves behind is looked at when it ends.
+fn is_gone(err: &io::Error) -> bool {
+    let gone = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].map(Errno::raw_os_error);
+    err.raw_os_error().is_some_and(|err| gone.contains(&err))
 }
 
-/// The paths of all protected names. What is below one of them belongs to it.
-fn walk(root: &OwnedFd, unreadable: Unreadable) -> Result<Vec<OsString>, String> {
-    let (mut found, mut waiting, mut swept) = (Vec::new(), vec![OsString::new()], 0);
+fn told(path: &OsStr, err: &io::Error) -> String {
+    format!("`{}`: {err}", shown(path))
+}
+
+fn linked(path: &OsStr) -> String {
+    let why = "so what its protected name stands for could be changed elsewhere";
+    format!("`{}` is a symbolic link, {why}; expected a file or a folder", shown(path))
+}
+
+/// Whether it belongs to a package that somebody else wrote and nobody works in.
+fn is_packaged(path: &OsStr) -> bool {
+    path.as_encoded_bytes().split(|byte| *byte == b'/').any(|name| name == b"node_modules")
+}
+
+fn shared(path: &OsStr) -> String {
+    let why = "so it could be changed by a name that is not protected";
+    format!("`{}` is a file with more than one name, {why}; expected a copy", shown(path))
+}
+
+fn shown(path: &OsStr) -> String {
+    if path.is_empty() { ".".to_owned() } else { path.to_string_lossy().into_owned() }
+}
+
+/// The paths of all that a process must find as it is. What is below one belongs to it.
+fn all(root: &OwnedFd) -> Result<Vec<OsString>, String> {
+    let (mut found, mut waiting, mut left) = (Vec::new(), vec![OsString::new()], SWEPT_MAX);
     while let Some(folder) = waiting.pop() {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let opened = match open(root, &folder, flags) {
-            Err(err) if err.kind() == io::ErrorKind::PermissionDenied => match unreadable {
-                Unreadable::Found => {
-                    found.push(folder);
-                    continue;
-                }
-                Unreadable::Opened => {
-                    let _ = chmodat(root, &folder, Mode::RWXU, AtFlags::empty());
-                    open(root, &folder, flags)
-                }
-            },
-            opened => opened,
-        };
-        // What vanishes meanwhile, or is deeper than any path, nobody will find either.
-        let Ok(opened) = opened else { continue };
-        let Ok(entries) = Dir::new(opened) else { continue };
-        for entry in entries.flatten() {
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
-            }
-            swept += 1;
-            if swept > SWEPT_MAX {
+        let listed =
+            handle(root, &folder).and_then(|handle| list(&handle, Unreadable::Refused, &mut left));
+        match listed {
+            Ok(listed) if !listed.is_whole => {
                 return Err(format!("it has more than {SWEPT_MAX} entries"));
             }
-            let path = joined(&folder, name);
-            if protected(&name.to_string_lossy()).is_some() {
-                found.push(path);
-            } else if is_folder(root, &path, entry.file_type()) {
-                waiting.push(path);
+            // All of a repository is obeyed, not just the file that makes it one.
+            Ok(listed) if listed.protected.iter().any(|name| name == HEAD) => {
+                if folder.is_empty() {
+                    let why = "which makes it a repository of git itself";
+                    return Err(format!("it holds a file `{HEAD}`, {why}"));
+                }
+                found.push(folder);
             }
+            Ok(listed) => {
+                found.extend(listed.protected.iter().map(|name| joined(&folder, name)));
+                waiting.extend(listed.folders.iter().map(|name| joined(&folder, name)));
+            }
+            Err(err) if is_gone(&err) => {}
+            // Nobody knows what is in it.
+            Err(err) if err.kind() == io::ErrorKind::PermissionDenied && !folder.is_empty() => {
+                found.push(folder);
+            }
+            Err(err) => return Err(told(&folder, &err)),
         }
     }
     Ok(found)
 }
 
-fn is_folder(root: &OwnedFd, path: &OsStr, kind: FileType) -> bool {
-    match kind {
-        FileType::Directory => true,
-        // Some file systems do not say.
-        FileType::Unknown => identity(root, path).is_ok_and(|it| it.2 == FileType::Directory),
-        FileType::RegularFile
-        | FileType::Symlink
-        | FileType::Fifo
-        | FileType::Socket
-        | FileType::CharacterDevice
-        | FileType::BlockDevice => false,
+/// What becomes of a folder that cannot be read.
+#[derive(Clone, Copy, PartialEq)]
+enum Unreadable {
+    /// It stays as it is.
+    Refused,
+    /// It is made readable, since whoever made it so may have hidden something.
+    Opened,
+}
+
+/// The names in a folder that matter.
+struct Listed {
+    protected: Vec<OsString>,
+    folders: Vec<OsString>,
+    is_whole: bool,
+}
+
+impl Default for Listed {
+    fn default() -> Listed {
+        Listed { protected: Vec::new(), folders: Vec::new(), is_whole: true }
+    }
+}
+
+/// Looks at as many entries of a folder as are left to be looked at.
+fn list(handle: &OwnedFd, unreadable: Unreadable, left: &mut usize) -> io::Result<Listed> {
+    let opened = match readable(handle) {
+        Err(Errno::ACCESS | Errno::PERM) if unreadable == Unreadable::Opened => {
+            make_ours(handle)?;
+            readable(handle)?
+        }
+        opened => opened?,
+    };
+    let mut listed = Listed::default();
+    // The file system says what it takes for this name.
+    let is_folder = |name: &OsStr| match statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(identity(&stat).2 == FileType::Directory)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(err) => Err(err),
+    };
+    if is_folder(HEAD.as_ref())? == Some(false) {
+        listed.protected.push(HEAD.into());
+    }
+    for entry in Dir::read_from(&opened)? {
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        if *left == 0 {
+            listed.is_whole = false;
+            break;
+        }
+        *left -= 1;
+        if protected(&name.to_string_lossy()).is_some() {
+            listed.protected.push(name.to_owned());
+            continue;
+        }
+        let is_folder = match entry.file_type() {
+            FileType::Directory => true,
+            // Some file systems do not say.
+            FileType::Unknown => is_folder(name)? == Some(true),
+            FileType::RegularFile
+            | FileType::Symlink
+            | FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice => false,
+        };
+        if is_folder {
+            listed.folders.push(name.to_owned());
+        }
+    }
+    Ok(listed)
+}
+
+/// Opens a folder whose names can be both read and looked up.
+fn readable(handle: &OwnedFd) -> Result<OwnedFd, Errno> {
+    // The look at the folder itself needs what a look at anything in it does.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(handle, ".", flags, Mode::empty())
+}
+
+/// Lets us, and nobody else, do everything in a folder.
+fn make_ours(handle: &OwnedFd) -> Result<(), Errno> {
+    // By its number, since a folder that cannot be entered has no name for itself.
+    chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::RWXU)
+}
+
+/// A handle of a folder, whatever its mode is.
+fn handle(root: &OwnedFd, folder: &OsStr) -> io::Result<OwnedFd> {
+    match folder.is_empty() {
+        true => root.try_clone(),
+        false => open(root, folder, OFlags::PATH | OFlags::DIRECTORY),
     }
 }
 
@@ -159,42 +301,29 @@ fn joined(folder: &OsStr, name: &OsStr) -> OsString {
 }
 
 /// Opens what is at a path, through no link.
-fn open(root: &OwnedFd, path: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
-    let path = if path.is_empty() { OsStr::new(".") } else { path };
+fn open(root: impl AsFd, path: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     Ok(openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)?)
 }
 
-fn identity(root: impl AsFd, path: &OsStr) -> io::Result<(u64, u64, FileType)> {
-    let stat = statat(root, path, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok((stat.st_dev, stat.st_ino, FileType::from_raw_mode(stat.st_mode)))
+fn identity(stat: &Stat) -> Identity {
+    (stat.st_dev, stat.st_ino, FileType::from_raw_mode(stat.st_mode))
 }
 
 /// Gives something a name that means nothing to anybody.
-fn aside(root: &OwnedFd, path: &OsStr) -> io::Result<OsString> {
-    let bytes = path.as_bytes();
-    let at = bytes.iter().rposition(|byte| *byte == b'/');
-    let (folder, name) = match at {
-        Some(at) => (OsStr::from_bytes(&bytes[..at]), OsStr::from_bytes(&bytes[at + 1..])),
-        None => (OsStr::new(""), path),
-    };
-    let parent = open(root, folder, OFlags::PATH | OFlags::DIRECTORY)?;
-    let mut is_opened = false;
-    let mut number = 1;
-    while number <= ASIDE_TRIES_MAX {
-        let mut harmless = b"set-aside.".to_vec();
-        harmless.extend(number.to_string().into_bytes());
-        let harmless = OsString::from_vec(harmless);
+fn aside(root: &OwnedFd, folder: &OsStr, name: &OsStr, random: &Random) -> io::Result<OsString> {
+    let parent = handle(root, folder)?;
+    let mut refused = Errno::EXIST;
+    for _ in 0..ASIDE_TRIES_MAX {
+        let harmless = OsString::from(format!("set-aside.{:016x}", random.next_u64()));
         match renameat_with(&parent, name, &parent, &harmless, RenameFlags::NOREPLACE) {
             Ok(()) => return Ok(joined(folder, &harmless)),
-            Err(Errno::EXIST) => number += 1,
-            Err(Errno::ACCESS | Errno::PERM) if !is_opened => {
-                is_opened = true;
-                let folder = if folder.is_empty() { OsStr::new(".") } else { folder };
-                chmodat(root, folder, Mode::RWXU, AtFlags::empty())?;
+            Err(err @ (Errno::ACCESS | Errno::PERM)) => {
+                refused = err;
+                make_ours(&parent)?;
             }
-            Err(err) => return Err(err.into()),
+            Err(err) => refused = err,
         }
     }
-    Err(io::ErrorKind::AlreadyExists.into())
+    Err(refused.into())
 }

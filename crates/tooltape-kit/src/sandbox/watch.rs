@@ -16,7 +16,7 @@ use super::command::ProcessLimits;
 use super::error::{Part, SandboxError};
 use super::kept::Kept;
 use super::protocol::Note;
-use super::{Chunk, Ended, Limit, Status, Stream};
+use super::{Chunk, Ended, Limit, SetAside, Status, Stream};
 
 /// The time that a killed process has to be gone.
 const KILL_WALL: Duration = Duration::from_secs(10);
@@ -26,6 +26,10 @@ const READ_BYTES: usize = 64 << 10;
 const NOTES_BYTES_MAX: usize = 4 << 20;
 /// The most bytes of an error of the system that are shown.
 const WHY_BYTES_MAX: usize = 512;
+/// What nobody did where a guard did not come to its end.
+const UNSEEN: &str = "and protected names that it may have made were not looked for";
+/// The most names of what a process left that are shown.
+const LEFT_SHOWN_MAX: usize = 10;
 
 /// One process, and what is known of it from outside.
 pub(super) struct Watch {
@@ -66,8 +70,13 @@ impl Watch {
         }
         let reaped = self.guard.wait();
         watched?;
-        reaped?;
-        seen.ended(&self.program)
+        let guard = reaped?;
+        let ended = seen.ended(&self.program)?;
+        match guard.success() {
+            true => Ok(ended),
+            // It looks for protected names last, so whatever else it said, it did not get there.
+            false => Err(SandboxError::Lost(format!("its guard ended with {guard}, {UNSEEN}"))),
+        }
     }
 
     fn watch(&mut self, seen: &mut Seen) -> Result<(), SandboxError> {
@@ -82,7 +91,7 @@ impl Watch {
             let until = gone.unwrap_or(wall.min(idle));
             if now >= until {
                 if gone.is_some() {
-                    return Err(SandboxError::Lost("it could not be killed".to_owned()));
+                    return Err(SandboxError::Lost(format!("it could not be killed, {UNSEEN}")));
                 }
                 let limit = if now >= wall { Limit::Wall } else { Limit::Idle };
                 seen.exceeded.get_or_insert(limit);
@@ -210,6 +219,9 @@ impl Seen {
                 Note::Changes(found, is_whole) => changes = Some((found, is_whole)),
             }
         }
+        if let Some(left) = left(&set_aside) {
+            return Err(SandboxError::Left(left));
+        }
         let status = match (self.exceeded.map(Status::Exceeded).or(status), ready) {
             (Some(status), _) => status,
             (None, Some(_)) => Status::Cancelled,
@@ -223,9 +235,22 @@ impl Seen {
             cwd,
             set_aside,
             connections: Vec::new(),
+            connections_left_out: 0,
             changes,
             held: ready.unwrap_or_default(),
         })
+    }
+}
+
+/// What is still in its place, if anything is.
+fn left(set_aside: &[SetAside]) -> Option<String> {
+    let left: Vec<_> = set_aside.iter().filter(|it| it.now.is_none()).collect();
+    let shown = left.iter().take(LEFT_SHOWN_MAX).map(|it| format!("`{}`", it.path));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match left.len() {
+        0 => None,
+        1..=LEFT_SHOWN_MAX => Some(shown),
+        count => Some(format!("{shown} and {} more", count - LEFT_SHOWN_MAX)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use cap_std::fs::{Dir, File};
+use cap_std::fs::{Dir, File, Metadata};
 use tooltape::Random;
 
 use super::place::{Place, check_folders};
@@ -86,7 +86,7 @@ impl Workspace {
         to: &WorkspacePath,
         existing: Existing,
     ) -> Result<(), WorkspaceError> {
-        let source = self.removable(from)?;
+        let (source, moved) = self.removable(from)?;
         self.may_read(from)?;
         let target = self.place(to)?;
         self.may_write(to)?;
@@ -98,6 +98,10 @@ impl Workspace {
                 if system::is_read_only(&metadata) {
                     return Err(WorkspaceError::ReadOnly { path: to.clone() });
                 }
+                // The system would leave both names, and say that all is done.
+                if system::identity(&metadata) == system::identity(&moved) {
+                    return Err(WorkspaceError::SameFile { path: from.clone(), other: to.clone() });
+                }
             }
             (Some((found, _)), _) => {
                 return Err(WorkspaceError::Exists { path: to.clone(), found });
@@ -108,9 +112,16 @@ impl Workspace {
             Existing::Kept => {
                 system::rename_new(&source.parent, &source.name, &target.parent, &target.name)
             }
-            Existing::Replaced => source.parent.rename(&source.name, &target.parent, &target.name),
+            Existing::Replaced => {
+                let renamed = source.parent.rename(&source.name, &target.parent, &target.name);
+                renamed.map(|()| None)
+            }
         };
-        moved.map_err(|source| self.not_appeared(&target, source))?;
+        if let Some(source) = moved.map_err(|source| self.not_appeared(&target, source))? {
+            let cause = format!("`{from}` could not be removed once it was at `{to}`");
+            let left = vec![(to.clone(), Some(from.clone()))];
+            return Err(WorkspaceError::Torn { cause, left, source });
+        }
         let synced = sync(&target.parent).and_then(|()| sync(&source.parent));
         synced.map_err(|source| WorkspaceError::Unsynced { path: to.clone(), source })
     }
@@ -120,7 +131,7 @@ impl Workspace {
     pub fn remove(&self, path: &WorkspacePath) -> Result<(), WorkspaceError> {
         let place = self.place(path)?;
         let is_dir = place.look(self)?.is_some_and(|metadata| metadata.is_dir());
-        let place = if is_dir { place } else { self.removable(path)? };
+        let place = if is_dir { place } else { self.removable(path)?.0 };
         self.may_write(path)?;
         let removed = match is_dir {
             true => place.parent.remove_dir(&place.name),
@@ -144,8 +155,8 @@ impl Workspace {
         Ok(place)
     }
 
-    /// The place of a regular file that may go.
-    fn removable(&self, path: &WorkspacePath) -> Result<Place, WorkspaceError> {
+    /// The place of a regular file that may go, and the file.
+    fn removable(&self, path: &WorkspacePath) -> Result<(Place, Metadata), WorkspaceError> {
         let place = self.place(path)?;
         self.may_write(path)?;
         let Some(metadata) = place.look(self)? else {
@@ -155,7 +166,7 @@ impl Workspace {
             EntryKind::File if system::is_read_only(&metadata) => {
                 Err(WorkspaceError::ReadOnly { path: path.clone() })
             }
-            EntryKind::File => Ok(place),
+            EntryKind::File => Ok((place, metadata)),
             found @ (EntryKind::Dir | EntryKind::Symlink | EntryKind::Other) => {
                 let expected = EntryKind::File;
                 Err(WorkspaceError::Kind { path: path.clone(), found, expected })

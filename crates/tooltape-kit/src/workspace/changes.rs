@@ -111,13 +111,18 @@ impl Changes {
 
 /// The error that ended several changes, once those before it are taken back.
 fn taken_back(made: &mut [Ready], err: WorkspaceError) -> WorkspaceError {
+    let (mut left, mut failed) = (Vec::new(), None);
+    // One that stays as it is does not keep the others from being as they were.
     for ready in made.iter_mut().rev() {
         if let Err(source) = ready.take_back() {
-            let (path, _) = ready.change.whereabouts();
-            return WorkspaceError::Torn { path: path.clone(), source };
+            left.push((ready.change.place().path.clone(), ready.old_path()));
+            failed = failed.or(Some(source));
         }
     }
-    err
+    match failed {
+        None => err,
+        Some(source) => WorkspaceError::Torn { cause: err.to_string(), left, source },
+    }
 }
 
 impl Change {
@@ -175,12 +180,24 @@ impl Ready {
         let (parent, name) = (&place.parent, &place.name);
         let made = match self.change {
             Change::Create { .. } => system::rename_new(parent, beside, parent, name),
-            Change::Replace { .. } => system::exchange(parent, beside, name),
+            Change::Replace { .. } => system::exchange(parent, beside, name).map(|()| None),
             Change::Remove { .. } => system::rename_new(parent, name, parent, beside),
         };
-        made.map_err(|source| files.not_appeared(place, source))?;
-        // From here on the name is that of the old content, which is not to be dropped.
-        self.unfinished.take().map(Unfinished::leave);
+        let both_names = made.map_err(|source| files.not_appeared(place, source))?;
+        match (&self.change, both_names) {
+            (Change::Remove { .. }, Some(source)) => {
+                let _ = parent.remove_file(beside);
+                return Err(place.refused(source));
+            }
+            // The new file has its name, and the other is tried once more.
+            (Change::Create { .. } | Change::Replace { .. }, Some(_)) => {
+                drop(self.unfinished.take());
+            }
+            // From here on the name is that of the old content, which is not to be dropped.
+            (Change::Create { .. } | Change::Replace { .. } | Change::Remove { .. }, None) => {
+                self.unfinished.take().map(Unfinished::leave);
+            }
+        }
         let displaced = match &mut self.change {
             Change::Create { .. } => Ok(()),
             Change::Replace { original, .. } | Change::Remove { original } => {
@@ -202,7 +219,17 @@ impl Ready {
                 let _ = parent.remove_file(beside);
                 Ok(())
             }
-            Change::Remove { .. } => system::rename_new(parent, beside, parent, name),
+            Change::Remove { .. } => system::rename_new(parent, beside, parent, name).map(|_| ()),
+        }
+    }
+
+    /// Where the old content is as long as the change is not taken back, if there was any.
+    fn old_path(&self) -> Option<WorkspacePath> {
+        match self.change {
+            Change::Create { .. } => None,
+            Change::Replace { .. } | Change::Remove { .. } => {
+                self.change.place().path_beside(&self.beside)
+            }
         }
     }
 

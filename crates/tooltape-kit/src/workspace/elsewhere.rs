@@ -66,7 +66,7 @@ pub(super) fn take_after(_: &File, _: &Metadata, _: u32) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-pub(super) fn rename_new(_: &Dir, _: &str, _: &Dir, _: &str) -> io::Result<()> {
+pub(super) fn rename_new(_: &Dir, _: &str, _: &Dir, _: &str) -> io::Result<Option<io::Error>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

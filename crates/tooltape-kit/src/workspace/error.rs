@@ -101,6 +101,22 @@ pub enum WorkspaceError {
         /// The protected name.
         name: &'static str,
     },
+    /// The path is in a repository of git that is not called `.git`.
+    #[error("`{path}` is protected: tools never write in a git repository, as `{head}` makes it")]
+    Repository {
+        /// The path.
+        path: WorkspacePath,
+        /// The file that makes its folder one.
+        head: WorkspacePath,
+    },
+    /// Both paths are names of one file.
+    #[error("`{path}` and `{other}` are two names of one file, expected two files")]
+    SameFile {
+        /// The path.
+        path: WorkspacePath,
+        /// The other one.
+        other: WorkspacePath,
+    },
     /// The file is larger than [`FILE_BYTES_MAX`], or would be.
     #[error("`{path}` is too large: {bytes} bytes or more, expected at most {FILE_BYTES_MAX}")]
     TooLarge {
@@ -149,12 +165,14 @@ pub enum WorkspaceError {
     },
     /// Some of several changes were made, and could not be taken back.
     #[error(
-        "`{path}` could not be changed, and what was changed before it could not be taken \
-             back: {source}; read the files to see what they hold"
+        "{cause}, and these changes could not be taken back: {}: {source}; read the files to see \
+         what they hold", left_behind(.left)
     )]
     Torn {
-        /// The path.
-        path: WorkspacePath,
+        /// Why not all of them were made.
+        cause: String,
+        /// The files that are changed, each with the one that holds what it held before.
+        left: Vec<(WorkspacePath, Option<WorkspacePath>)>,
         /// What the operating system said.
         source: io::Error,
     },
@@ -183,7 +201,8 @@ impl WorkspaceError {
             WorkspaceError::NotEmpty { .. } => "not_empty",
             WorkspaceError::Denied { .. } => "permission_denied",
             WorkspaceError::ReadOnly { .. } => "read_only",
-            WorkspaceError::Protected { .. } => "protected",
+            WorkspaceError::Protected { .. } | WorkspaceError::Repository { .. } => "protected",
+            WorkspaceError::SameFile { .. } => "same_file",
             WorkspaceError::TooLarge { .. } => "too_large",
             WorkspaceError::TooManyEntries { .. } => "too_many_entries",
             WorkspaceError::Withheld { .. } => "withheld",
@@ -215,6 +234,8 @@ impl WorkspaceError {
             | WorkspaceError::NotEmpty { .. }
             | WorkspaceError::ReadOnly { .. }
             | WorkspaceError::Protected { .. }
+            | WorkspaceError::Repository { .. }
+            | WorkspaceError::SameFile { .. }
             | WorkspaceError::TooLarge { .. }
             | WorkspaceError::TooManyEntries { .. }
             | WorkspaceError::Withheld { .. }
@@ -245,6 +266,15 @@ impl WorkspaceError {
 /// Whether there is no room for more.
 fn is_full(source: &io::Error) -> bool {
     matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// What is changed, and where its old content is, in words.
+fn left_behind(left: &[(WorkspacePath, Option<WorkspacePath>)]) -> String {
+    let file = |(path, old): &(WorkspacePath, Option<WorkspacePath>)| match old {
+        None => format!("`{path}`, which is new"),
+        Some(old) => format!("`{path}`, whose old content is in `{old}`"),
+    };
+    left.iter().map(file).collect::<Vec<_>>().join("; ")
 }
 
 /// Where a link leads, in words.

@@ -7,6 +7,11 @@ use super::WorkspacePath;
 /// All files, wherever they are.
 const FILES: &str = "file:";
 
+/// The files of a folder whose rules hold for a search below it.
+const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
+/// The most folders above a search whose files are keys of their own; a footprint has 64 keys.
+const ABOVE_MAX: usize = 16;
+
 impl WorkspacePath {
     /// What reading the file or the directory at this path touches: that, and all below it.
     ///
@@ -15,6 +20,22 @@ impl WorkspacePath {
     /// names have one key; where it could in other ways, the key is that of the directory.
     pub fn reads(&self) -> Footprint {
         Footprint::reads(self.key())
+    }
+
+    /// What searching below this path touches: that, and the ignore files of the folders above.
+    pub(crate) fn searches(&self) -> Footprint {
+        let names = self.components();
+        if names.len() > ABOVE_MAX {
+            return WorkspacePath::root().reads();
+        }
+        let above = (0..names.len()).map(|depth| names[..depth].join("/"));
+        let files = above.flat_map(|dir| IGNORE_FILES.map(|name| format!("./{dir}/{name}")));
+        let paths = files.map(|path| path.replace("//", "/").parse::<WorkspacePath>());
+        paths.fold(self.reads(), |footprint, path| match path {
+            Ok(path) => footprint.and_reads(path.key()),
+            // Too long to be a path, and so to be there.
+            Err(_) => footprint,
+        })
     }
 
     /// What replacing the file at this path touches: that file, by the same key.

@@ -86,6 +86,12 @@ impl Original {
         &self.bytes
     }
 
+    /// The mode that it has, and the one that it would have as a program or as none.
+    pub(crate) fn modes(&self, is_executable: bool) -> (u32, u32) {
+        let mode = system::kept_mode(&self.metadata);
+        (mode, system::executable(mode, is_executable))
+    }
+
     /// Replaces the file by one that holds these bytes.
     ///
     /// Whoever opens the path finds the old file or the new one, never a mixture, even after a
@@ -125,8 +131,9 @@ impl Original {
         match old.exchange(&name) {
             Ok(()) => Err(changed),
             Err(source) => {
-                old.leave();
-                Err(WorkspaceError::Torn { path: self.place.path.clone(), source })
+                let kept = self.place.path_beside(&old.leave());
+                let left = vec![(self.place.path.clone(), kept)];
+                Err(WorkspaceError::Torn { cause: changed.to_string(), left, source })
             }
         }
     }

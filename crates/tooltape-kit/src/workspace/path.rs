@@ -97,6 +97,11 @@ impl WorkspacePath {
         }
     }
 
+    /// A name in the folder at this path, if that is still a path.
+    pub(super) fn joined(&self, name: &str) -> Option<WorkspacePath> {
+        format!("{}/{name}", self.0).parse().ok()
+    }
+
     /// Everything on the way down to it and the path itself, but not the workspace.
     pub(super) fn ancestors(&self) -> Vec<WorkspacePath> {
         let ends = self.0.match_indices('/').map(|(end, _)| end).chain([self.0.len()]);

@@ -1,11 +1,14 @@
 //! Where a file is: a name in a directory that is held open, reached without any link.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 
 use cap_std::fs::{Dir, Metadata};
 
-use super::protected::{HEAD, is_head, protected};
+use super::protected::{BESIDE_HEAD, HEAD, is_beside_head, is_head, protected};
 use super::{EntryKind, Workspace, WorkspaceError, WorkspacePath, system};
+
+/// The characters of the shortest hash of git.
+const HASH_CHARS_MIN: u64 = 40;
 
 /// A name in an open directory. Whatever happens to the names on the way there meanwhile changes
 /// nothing about where it is.
@@ -48,11 +51,11 @@ impl Workspace {
         };
         let refused = |source| WorkspaceError::from_io(path, source);
         let mut parent = system::open_dir_itself(&self.root, ".").map_err(refused)?;
-        check_plain(path, &parent, purpose)?;
-        for name in parents {
+        check_plain(path, 0, &parent, purpose)?;
+        for (at, name) in parents.iter().enumerate() {
             parent = system::open_dir_itself(&parent, name)
                 .map_err(|source| self.unopened(path, &parent, name, source))?;
-            check_plain(path, &parent, purpose)?;
+            check_plain(path, at + 1, &parent, purpose)?;
         }
         Ok(Place { path: path.clone(), parent, name: (*name).to_owned() })
     }
@@ -107,6 +110,11 @@ impl Place {
         }
     }
 
+    /// The path of another name in the same directory.
+    pub(super) fn path_beside(&self, name: &str) -> Option<WorkspacePath> {
+        self.path.parent()?.joined(name)
+    }
+
     pub(super) fn refused(&self, source: io::Error) -> WorkspaceError {
         WorkspaceError::from_io(&self.path, source)
     }
@@ -129,12 +137,40 @@ pub(super) fn check_folders(path: &WorkspacePath) -> Result<(), WorkspaceError> 
     }
 }
 
-/// Checks that a change is not inside a repository of git: a folder that holds its `HEAD` is one,
-/// or is about to become one, and git obeys what else is in it.
-fn check_plain(path: &WorkspacePath, dir: &Dir, purpose: Purpose) -> Result<(), WorkspaceError> {
-    let holds_head = || dir.symlink_metadata(HEAD).is_ok_and(|head| !head.is_dir());
-    match purpose == Purpose::Changing && holds_head() {
-        true => Err(WorkspaceError::Protected { path: path.clone(), name: HEAD }),
-        false => Ok(()),
+/// Checks that a change is not inside a repository of git, whatever its folder is called, and makes
+/// none of the folder at this depth of the path: git obeys what is in it.
+fn check_plain(
+    path: &WorkspacePath,
+    depth: usize,
+    dir: &Dir,
+    purpose: Purpose,
+) -> Result<(), WorkspaceError> {
+    if purpose == Purpose::Reading || dir.symlink_metadata(HEAD).map_or(true, |it| it.is_dir()) {
+        return Ok(());
     }
+    let names = path.components();
+    let completes = names.get(depth).is_some_and(|name| is_beside_head(name));
+    let is_beside = |name: &&str| dir.symlink_metadata(name).is_ok();
+    match completes || BESIDE_HEAD.iter().any(is_beside) || is_ref(dir) {
+        false => Ok(()),
+        true => {
+            let folder = names[..depth.min(names.len())].join("/");
+            let head = format!("./{folder}").trim_end_matches('/').parse().ok();
+            let head = head.and_then(|folder: WorkspacePath| folder.joined(HEAD));
+            let head = head.unwrap_or_else(|| path.clone());
+            Err(WorkspaceError::Repository { path: path.clone(), head })
+        }
+    }
+}
+
+/// Whether the `HEAD` of a directory says what git expects of one. What cannot be read may.
+fn is_ref(dir: &Dir) -> bool {
+    if !dir.symlink_metadata(HEAD).is_ok_and(|metadata| metadata.is_file()) {
+        return true;
+    }
+    let mut start = Vec::new();
+    let read = system::open_file_itself(dir, HEAD)
+        .and_then(|file| file.take(HASH_CHARS_MIN).read_to_end(&mut start));
+    let is_id = || start.len() as u64 == HASH_CHARS_MIN && start.iter().all(u8::is_ascii_hexdigit);
+    read.is_err() || start.starts_with(b"ref:") || is_id()
 }

@@ -11,7 +11,7 @@
 // * `.gitignore`, `.editorconfig` and `.env` name no program that is run.
 
 /// Protected names, at any depth, with everything below them.
-const PROTECTED: [&str; 64] = [
+const PROTECTED: [&str; 79] = [
     // Our own tape and policy.
     ".tooltape",
     "tooltape.toml",
@@ -22,15 +22,21 @@ const PROTECTED: [&str; 64] = [
     ".gitmodules",
     ".githooks",
     ".husky",
-    ".lefthook.yml",
+    ".hg",
     "lefthook.yml",
+    "lefthook.json",
+    "lefthook.toml",
+    "lefthook.yaml",
     ".pre-commit-config.yaml",
     // Editors run tasks, language servers and lines of their own language.
     ".devcontainer",
+    ".devcontainer.json",
     ".dir-locals.el",
+    ".dir-locals-2.el",
     ".emacs",
     ".emacs.d",
     ".exrc",
+    ".gvimrc",
     ".helix",
     ".idea",
     ".nvim.lua",
@@ -50,11 +56,15 @@ const PROTECTED: [&str; 64] = [
     ".inputrc",
     ".kshrc",
     ".login",
+    ".mise",
+    ".mise.local.toml",
     ".mise.toml",
     "mise.toml",
+    "mise.local.toml",
     ".pam_environment",
     ".profile",
     ".tcshrc",
+    ".tool-versions",
     ".xinitrc",
     ".xprofile",
     ".zlogin",
@@ -65,9 +75,12 @@ const PROTECTED: [&str; 64] = [
     // Tools that are run everywhere read whom to ask, and what to run on the way.
     ".cargo",
     ".curlrc",
+    ".gdbinit",
     ".netrc",
     ".npmrc",
+    ".pdbrc",
     ".pypirc",
+    ".rprofile",
     ".ssh",
     ".wgetrc",
     ".yarnrc",
@@ -79,11 +92,15 @@ const PROTECTED: [&str; 64] = [
     ".continue",
     ".cursor",
     ".gemini",
+    ".kiro",
     ".mcp.json",
+    "opencode.json",
     ".roo",
     ".windsurf",
 ];
 
+/// How names begin that a runner of git's hooks reads, whatever its format.
+const PROTECTED_STARTS: [&str; 2] = [".lefthook", "lefthook-local."];
 /// How the names of the workspace files of an editor end.
 const PROTECTED_ENDS: [&str; 1] = [".code-workspace"];
 
@@ -91,19 +108,28 @@ const PROTECTED_ENDS: [&str; 1] = [".code-workspace"];
 const STEM_BYTES: usize = 6;
 
 /// The file that makes a folder a repository of git, whatever the folder is called.
-pub(super) const HEAD: &str = "HEAD";
+pub(crate) const HEAD: &str = "HEAD";
+
+/// What a repository of git has beside its `HEAD`, any of them.
+pub(super) const BESIDE_HEAD: [&str; 3] = ["commondir", "objects", "refs"];
 
 /// The protected name that a name is, or may be taken for by some file system.
 pub(crate) fn protected(name: &str) -> Option<&'static str> {
     let name = folded(name);
     let named = PROTECTED.into_iter().find(|protected| *protected == name);
     let ends = || PROTECTED_ENDS.into_iter().find(|end| name.ends_with(end));
-    named.or_else(ends).or_else(|| abbreviated(&name))
+    let starts = || PROTECTED_STARTS.into_iter().find(|start| name.starts_with(start));
+    named.or_else(ends).or_else(starts).or_else(|| abbreviated(&name))
 }
 
 /// Whether a file of this name makes its folder a repository.
 pub(super) fn is_head(name: &str) -> bool {
     folded(name) == folded(HEAD)
+}
+
+/// Whether something of this name makes a repository of a folder with a `HEAD`.
+pub(super) fn is_beside_head(name: &str) -> bool {
+    BESIDE_HEAD.contains(&folded(name).as_str())
 }
 
 /// The protected name that a file system may have abbreviated so, such as `.git` to `GIT~1`.

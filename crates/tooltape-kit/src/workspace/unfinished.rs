@@ -59,8 +59,9 @@ impl Unfinished {
 
     /// Takes a name that nothing has.
     pub(super) fn appear(mut self, name: &str) -> io::Result<()> {
-        system::rename_new(&self.parent, &self.name, &self.parent, name)?;
-        self.is_mine = false;
+        let left = system::rename_new(&self.parent, &self.name, &self.parent, name)?;
+        // Its first name is tried once more when this is dropped.
+        self.is_mine = left.is_some();
         Ok(())
     }
 

@@ -135,14 +135,21 @@ pub(super) fn take_after(file: &File, of: &Metadata, mode: u32) -> io::Result<()
 }
 
 /// Renames to a name that nothing has: whatever has it meanwhile is left alone.
-pub(super) fn rename_new(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str) -> io::Result<()> {
+///
+/// Returns why the old name is still there, too, where only the new one could be made.
+pub(super) fn rename_new(
+    from_dir: &Dir,
+    from: &str,
+    to_dir: &Dir,
+    to: &str,
+) -> io::Result<Option<io::Error>> {
     match renamed_with(from_dir, from, to_dir, to, Flag::NoReplace) {
         // Some file systems know no such flag. A link appears only where there is nothing, too.
         Err(err) if err.kind() == io::ErrorKind::InvalidInput => {
             from_dir.hard_link(from, to_dir, to)?;
-            from_dir.remove_file(from)
+            Ok(from_dir.remove_file(from).err())
         }
-        renamed => renamed,
+        renamed => renamed.map(|()| None),
     }
 }
 

@@ -70,8 +70,10 @@ pub(crate) struct Sight {
     pub(crate) hidden: bool,
     /// Whether what ignore files name is seen.
     pub(crate) ignored: bool,
-    /// What is seen, or not, whatever else is said; by paths from where the walk begins.
+    /// What else is not seen; by paths from where the walk begins.
     pub(crate) only: Override,
+    /// Names that are seen though they begin with a dot.
+    pub(crate) dotted: Override,
     /// How many levels of directories are seen.
     pub(crate) depth: usize,
 }
@@ -326,24 +328,31 @@ impl Walk {
 }
 
 impl Sight {
-    /// Whether something is seen: as it is named, then as ignore files say, then as it is hidden.
+    /// Everything, down to a depth.
+    pub(crate) fn all(depth: usize) -> Sight {
+        let (only, dotted) = (Override::empty(), Override::empty());
+        Sight { hidden: true, ignored: true, only, dotted, depth }
+    }
+
+    /// Whether something is seen: if it is asked for, as ignore files say, and as it is hidden.
     fn shows(&self, ignored: &Ignored, start: &Path, real: &Path, kind: EntryKind) -> bool {
         let is_dir = kind == EntryKind::Dir;
-        let mut said = Match::None;
-        if !self.only.is_empty() {
-            said = self.only.matched(real.strip_prefix(start).unwrap_or(real), is_dir).map(drop);
+        let path = real.strip_prefix(start).unwrap_or(real);
+        if !self.only.is_empty() && self.only.matched(path, is_dir).is_ignore() {
+            return false;
         }
-        if said.is_none() && !self.ignored {
-            said = ignored.judge(real, is_dir);
-        }
+        let name = real.file_name().unwrap_or_default();
         let is_hidden = || {
-            let name = real.file_name().unwrap_or_default();
             name.as_encoded_bytes().starts_with(b".")
+                && !self.dotted.matched(name, is_dir).is_whitelist()
         };
-        match said {
-            Match::Ignore(()) => false,
-            Match::Whitelist(()) => true,
-            Match::None => self.hidden || !is_hidden(),
+        match self.ignored {
+            true => self.hidden || !is_hidden(),
+            false => match ignored.judge(real, is_dir) {
+                Match::Ignore(()) => false,
+                Match::Whitelist(()) => true,
+                Match::None => self.hidden || !is_hidden(),
+            },
         }
     }
 }

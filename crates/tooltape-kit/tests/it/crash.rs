@@ -233,6 +233,7 @@ fn a_patch_that_can_neither_go_on_nor_be_taken_back_is_in_doubt() {
     traced(at, folder.path(), &options);
     let reply = fs::read_to_string(folder.path().join("reply")).unwrap();
     assert!(reply.starts_with("Unknown in_doubt"), "{reply}");
+    assert!(reply.contains("`a.txt`, whose old content is in `.unfinished-"), "{reply}");
     let State { old, new, left } = state(&CASES[at], folder.path());
     assert_eq!((old, new), (2, 1), "the first file is new, and each is whole");
     assert_eq!(left, 1, "what the first one held is still there");

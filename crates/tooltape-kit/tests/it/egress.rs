@@ -1,6 +1,7 @@
 //! The way out of a box: to whom the call may ask, and to nobody else.
 #![allow(clippy::print_stdout, reason = "counts are for whoever reads the report")]
 
+mod audit;
 mod broker;
 
 use std::collections::BTreeMap;
@@ -11,8 +12,8 @@ use tooltape_kit::{Http, Sandbox};
 
 use crate::net::cases;
 use crate::net::fakes::{Fakes, PUBLIC, ROOT};
-use crate::net::users;
 use crate::sandbox::lab::{Lab, sandbox, value};
+use crate::users::as_each;
 
 /// Sends each line of a file to the proxy, as a connection of its own, and prints the answers.
 const SEND: &str = r#"
@@ -108,9 +109,9 @@ fn who_may_ask_nobody_has_no_network() {
 
 #[test]
 fn no_spelling_and_no_answer_of_a_resolver_leads_out_of_the_box_to_the_inside() {
-    users::each(
+    as_each(
         "egress::no_spelling_and_no_answer_of_a_resolver_leads_out_of_the_box_to_the_inside",
-        || {
+        |_| {
             let fakes = Fakes::new();
             let rights = "net:any:example.com:80\nnet:any:127.0.0.1:80\nnet:any:[::1]:80\n\
                       net:any:localhost:80\nnet:any:169.254.169.254:80\nnet:any:10.0.0.1:80";

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tooltape::Random;
 use tooltape_kit::limits::{GLOB_FILES_MAX, GREP_MATCHES_MAX};
 
-use crate::ripgrep::{rg, value};
+use crate::ripgrep::{listed, rg, value};
 use crate::world::run_in;
 
 const TREES: u8 = 60;
@@ -123,8 +123,8 @@ fn ignore_files_are_obeyed_as_ripgrep_obeys_them() {
             });
             let found = value(&run, "glob", &args);
             let found: Vec<_> = found["files"].as_array().unwrap().iter().map(text).collect();
-            let expected = rg(folder.path(), &[&["--files", "-g", glob], flags].concat());
-            assert_eq!(found, expected.lines().collect::<Vec<_>>(), "seed {seed}: {args}");
+            let expected = listed(folder.path(), glob, flags);
+            assert_eq!(found, expected, "seed {seed}: {args}");
             files += found.len();
             left_out += all - found.len();
         }

@@ -7,6 +7,7 @@ mod world;
 mod naive;
 mod forms;
 mod users;
+mod shown;
 mod spec;
 mod footprint;
 mod labels;

@@ -4,7 +4,6 @@
 pub(crate) mod cases;
 pub(crate) mod fakes;
 mod naive;
-pub(crate) mod users;
 mod bombs;
 mod hops;
 mod tls;
@@ -16,6 +15,8 @@ use fakes::Fakes;
 use serde_json::json;
 use tooltape::{Call, Proposal, Reply, Rights, Run, Toolbox, Verdict};
 use tooltape_kit::{Http, web_tools};
+
+use crate::users::{as_each, with_variables};
 
 /// What the runs of cases may ask. Some of it should not help: metadata services stay closed, and
 /// so do addresses that are not public, whoever allows them.
@@ -65,7 +66,7 @@ fn prepare(fakes: &Fakes, case: &Case) {
 
 #[test]
 fn no_spelling_redirect_or_answer_of_a_resolver_leads_inside() {
-    users::each("net::no_spelling_redirect_or_answer_of_a_resolver_leads_inside", || {
+    as_each("net::no_spelling_redirect_or_answer_of_a_resolver_leads_inside", |_| {
         let fakes = Fakes::new();
         let (mut families, mut escapes, mut caught) = (BTreeMap::new(), Vec::new(), 0);
         let mut cves = BTreeSet::new();
@@ -171,7 +172,7 @@ fn a_private_host_is_asked_only_where_a_host_names_it_by_name_and_port() {
 fn nothing_that_lies_around_is_used() {
     // NET-08: the proxies, passwords, cookies and certificates of whoever starts the program. The
     // variables are those of a process of its own.
-    users::with_variables(
+    with_variables(
         "net::nothing_that_lies_around_is_used",
         &[
             ("HTTP_PROXY", "http://127.0.0.1:9/"),

@@ -69,6 +69,8 @@ fn a_patch_changes_creates_deletes_and_renames() {
           |+++ /dev/null
           |@@ -1 +0,0 @@
           |-old
+          |diff --git a/new/run.sh b/new/run.sh
+          |new file mode 100755
           |--- /dev/null
           |+++ b/new/run.sh
           |@@ -0,0 +1,2 @@
@@ -232,11 +234,11 @@ fn what_is_no_patch_is_refused_with_its_line() {
             after the change
         not executed: /patch: line 2: found ``, expected `@@` and a hunk
         not executed: /patch: line 3: found `@@ -1 +1`, expected `@@ -LINE,COUNT
-            +LINE,COUNT @@`
+            +LINE,COUNT @@`, all at most 1073741824
         not executed: /patch: line 6: found ``, expected 1 more old and 0 more new
             lines, as its header says
         not executed: /patch: line 3: found `@@ -1,9999999999999999999999 +1 @@`,
-            expected `@@ -LINE,COUNT +LINE,COUNT @@`
+            expected `@@ -LINE,COUNT +LINE,COUNT @@`, all at most 1073741824
         not executed: /patch: line 1: found `--- a/../a.txt`, expected a path inside
             the workspace: `../a.txt` holds `..`, expected a path that only goes
             down from the workspace
@@ -314,4 +316,76 @@ fn what_somebody_else_writes_meanwhile_is_never_lost() {
     }
     assert!(refused > 0, "the race was never met");
     assert_eq!(world.names(""), ["a.txt"]);
+}
+
+#[test]
+fn no_line_of_a_hunk_is_dropped() {
+    let head = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+b\n";
+    for (more, is_fine) in [
+        ("+c\n", false),
+        ("-c\n", false),
+        (" c\n", false),
+        ("\n+c\n", false),
+        ("\\ No newline at end of file\n\\ No newline at end of file\n", false),
+        ("", true),
+        ("\n", true),
+        ("-- \n2.39.5\n\n", true),
+        ("a word\n", true),
+        ("--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+new\n", true),
+    ] {
+        let world = World::new();
+        world.file("a.txt", "a\n");
+        let paths: &[&str] = if more.contains("b.txt") { &["a.txt", "b.txt"] } else { &["a.txt"] };
+        let reply = apply(&world, paths, &format!("{head}{more}"));
+        assert_eq!(!reply.is_error, is_fine, "{more:?}: {}", reply.text());
+        assert_eq!(world.text("a.txt"), if is_fine { "b\n" } else { "a\n" });
+    }
+}
+
+#[test]
+fn a_line_without_an_end_is_the_last() {
+    let no_end = "\\ No newline at end of file\n";
+    for hunk in [
+        format!("@@ -1,2 +1,2 @@\n-a\n{no_end}+A\n b\n"),
+        format!("@@ -1,2 +1,2 @@\n-a\n+A\n{no_end} b\n"),
+        // The file goes on behind it.
+        format!("@@ -1 +1 @@\n-a\n+A\n{no_end}"),
+    ] {
+        let world = World::new();
+        world.file("a.txt", "a\nb\n");
+        let reply = apply(&world, &["a.txt"], &format!("--- a/a.txt\n+++ b/a.txt\n{hunk}"));
+        assert_eq!(reply.executed, Executed::NotExecuted, "{hunk}: {}", reply.text());
+        assert_eq!(world.text("a.txt"), "a\nb\n");
+    }
+}
+
+#[test]
+fn a_number_that_no_line_has_is_refused() {
+    for range in ["-9223372036854775808,1 +1,1", "-18446744073709551615 +1", "-1073741825 +1"] {
+        let world = World::new();
+        world.file("a.txt", "a\n");
+        let patch = format!("--- a/a.txt\n+++ b/a.txt\n@@ {range} @@\n-a\n+b\n");
+        let reply = apply(&world, &["a.txt"], &patch);
+        assert_eq!(code(&reply), "args.refused", "{}", reply.text());
+        assert_eq!(reply.executed, Executed::NotExecuted);
+    }
+}
+
+#[test]
+fn a_diff_says_what_becomes_a_program() {
+    let world = World::new();
+    world.file("a.sh", "true\n");
+    fs::set_permissions(world.at("a.sh"), fs::Permissions::from_mode(0o644)).unwrap();
+    let patch = "diff --git a/a.sh b/a.sh\nold mode 100644\nnew mode 100755\n\
+                 diff --git a/b.sh b/b.sh\nnew file mode 100755\n--- /dev/null\n+++ b/b.sh\n\
+                 @@ -0,0 +1 @@\n+true\n";
+    let diff = |reply: &Reply| reply.value.as_ref().unwrap().to_value()["diff"].clone();
+    let expected = "diff --git a/a.sh b/a.sh\nold mode 100644\nnew mode 100755\n\
+                    --- a/a.sh\n+++ b/a.sh\n\
+                    diff --git a/b.sh b/b.sh\nnew file mode 100755\n\
+                    --- /dev/null\n+++ b/b.sh\n@@ -0,0 +1 @@\n+true\n";
+    assert_eq!(diff(&apply(&world, &["a.sh", "b.sh"], patch)), expected);
+    // It is a program already.
+    let again = patch.split("diff --git a/b.sh").next().unwrap();
+    assert_eq!(diff(&apply(&world, &["a.sh"], again)), "--- a/a.sh\n+++ b/a.sh\n");
 }

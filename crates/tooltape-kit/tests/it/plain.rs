@@ -8,7 +8,7 @@ use tooltape::{
     Access, Artifacts, Clock, Empty, MemoryTape, Rules, Run, Spec, State, Tool, ToolError, Toolbox,
     tool_fn,
 };
-use tooltape_kit::limits::{ANSWER_BYTES_MAX, STEPS_MAX};
+use tooltape_kit::limits::{ANSWER_BYTES_MAX, QUESTION_BYTES_MAX, STEPS_MAX};
 use tooltape_kit::{AskUser, Plan, Workspace, plain_tools};
 
 use crate::ripgrep::value;
@@ -117,6 +117,7 @@ fn a_plan_has_bounds() {
         vec![step("a", "open"); STEPS_MAX + 1],
         vec![step(" ", "open")],
         vec![step(&"a".repeat(501), "open")],
+        vec![step(&format!("a{}", " ".repeat(500)), "open")],
         vec![step("a", "later")],
         vec![json!({ "text": "a" })],
     ] {
@@ -150,7 +151,13 @@ fn the_user_is_asked_by_whatever_way_the_host_has() {
     assert_eq!(code(&reply), "nobody_to_ask");
     assert!(reply.label().is_trusted());
     assert_eq!(asked.lock().unwrap().len(), 3);
-    for args in [json!({ "question": " " }), json!({ "question": "a", "choices": [""] })] {
+    let padded = format!("a{}", " ".repeat(QUESTION_BYTES_MAX));
+    for args in [
+        json!({ "question": " " }),
+        json!({ "question": padded }),
+        json!({ "question": "a", "choices": [""] }),
+        json!({ "question": "a", "choices": [padded] }),
+    ] {
         let reply = call(&run, "ask_user", &args.to_string());
         assert!(code(&reply).starts_with("args."), "{args}: {}", reply.text());
     }

@@ -3,6 +3,7 @@
 pub(crate) mod lab;
 mod scene;
 mod using;
+mod sweeping;
 mod previewing;
 mod broken;
 mod bounds;

@@ -1,16 +1,18 @@
 //! `glob` and `grep` in a world that moves, and within what their call may see.
 
+use std::env;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tooltape::{Clock, Label, Rights, Rules, Run, Toolbox};
+use tooltape::{Canon, Clock, Label, Registered, Rights, Rules, Run, Toolbox};
 use tooltape_kit::limits::{GREP_BYTES_MAX, GREP_LINE_BYTES_MAX};
-use tooltape_kit::{Workspace, tools};
+use tooltape_kit::{Workspace, WorkspacePath, tools};
 
 use crate::ripgrep::value;
 use crate::users::as_each;
@@ -282,5 +284,81 @@ fn write_out(glob: &str, globs: &mut u64) {
     match glob.split_once('{').and_then(|(_, rest)| rest.split_once('}')) {
         None => *globs += 1,
         Some((choices, rest)) => choices.split(',').for_each(|_| write_out(rest, globs)),
+    }
+}
+
+#[test]
+fn one_match_over_all_lines_is_cut_like_any_other() {
+    // In a process of its own, which has no memory of other tests.
+    let name = "search::one_match_over_all_lines_is_cut_like_any_other";
+    if env::var_os(ALONE).is_none() {
+        let mut alone = Command::new(env::current_exe().unwrap());
+        let output = alone.args(["--exact", name]).env(ALONE, "1").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        return assert!(output.status.success() && told.contains("1 passed"), "{told}");
+    }
+    let world = World::new();
+    for name in ["a", "b", "c", "d"] {
+        world.file(name, "\n".repeat(4_000_000));
+    }
+    let args = json!({ "pattern": "(?s).*", "multiline": true, "limit": 2_000 });
+    let before = peak();
+    let found = value(&run_in(&world.at("")), "grep", &args);
+    assert_eq!((&found["matches"], &found["truncated_by"]), (&json!(2_000), &json!("limit")));
+    let grown = peak() - before;
+    assert!(grown < 64 << 10, "{grown} KiB more than before");
+}
+
+/// The variable that says that a test is alone in its process.
+const ALONE: &str = "TOOLTAPE_SEARCH_ALONE";
+
+/// The most memory that this process had so far, in KiB.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn a_glob_shows_nothing_that_is_hidden_or_ignored_unless_it_names_it() {
+    let world = World::new();
+    world.file(".gitignore", "*.log\n").file("a.log", "needle").file("a.txt", "needle");
+    world.file(".env", "needle").file(".git/config", "needle").file(".ci/a.txt", "needle");
+    let run = run_in(&world.at(""));
+    for (glob, expected) in [
+        ("**/*", &["a.txt"][..]),
+        ("*", &["a.txt"]),
+        ("*.log", &[]),
+        (".env", &[".env"]),
+        (".e*", &[".env"]),
+        (".ci/**", &[".ci/a.txt"]),
+        ("!.env", &["a.txt"]),
+        ("!x/.env", &["a.txt"]),
+    ] {
+        assert_eq!(paths(&value(&run, "glob", &json!({ "pattern": glob }))), expected, "{glob}");
+        let args = json!({ "pattern": "needle", "glob": glob });
+        assert_eq!(paths(&value(&run, "grep", &args)), expected, "{glob}");
+    }
+    let args = json!({ "pattern": "*", "hidden": true, "ignored": true });
+    assert_eq!(paths(&value(&run, "glob", &args)).len(), 6);
+}
+
+#[test]
+fn a_search_touches_the_ignore_files_above_it() {
+    let path = |path: &str| path.parse::<WorkspacePath>().unwrap();
+    for (tool, args) in [
+        ("grep", json!({ "pattern": "a", "path": "src/deep" })),
+        ("glob", json!({ "pattern": "a", "path": "src/deep" })),
+    ] {
+        let tool = tools().into_iter().find(|it| &*it.spec().name == tool).unwrap();
+        let args = Canon::of(&args).unwrap();
+        let typed = (tool.spec().hooks.read.as_ref().unwrap())(&args).unwrap();
+        let touched = Registered::new(tool).unwrap().footprint(&args, Some(&typed)).unwrap();
+        for file in [".gitignore", ".ignore", "src/.gitignore", "src/.ignore", "src/deep/a"] {
+            assert!(touched.conflicts(&path(file).writes()), "{file}");
+        }
+        for file in ["a.txt", "src/a.txt", "lib/.gitignore"] {
+            assert!(!touched.conflicts(&path(file).writes()), "{file}");
+        }
     }
 }

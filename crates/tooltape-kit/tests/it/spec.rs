@@ -144,7 +144,7 @@ fn every_tool_declares_what_it_does_and_no_more() {
         move_file@0.1.0: write counted non_deterministic filesystem local once
             counting; fs:read:{from} fs:write:{from} fs:write:{to}; [`Workspace`]
         delete_file@0.1.0: write counted non_deterministic filesystem local once
-            counting; fs:read:{path} fs:write:{path}; [`Workspace`]
+            counting; fs:read:{path} fs:write:{path}; [`Workspace`, `Random`]
     "#]]
     .assert_eq(&specs.concat());
 }

@@ -37,6 +37,19 @@ pub(crate) fn as_each(test: &str, body: impl FnOnce(&str)) {
     assert!(again.0.wait().unwrap().success(), "{test} failed as uid {NOBODY}");
 }
 
+/// Runs a test in a process of its own that has these variables.
+pub(crate) fn with_variables(test: &str, variables: &[(&str, &str)], body: impl FnOnce()) {
+    if std::env::var_os(AGAIN).is_some() {
+        return body();
+    }
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(AGAIN, "this user")
+        .envs(variables.iter().copied())
+        .status();
+    assert!(status.unwrap().success(), "{test} failed with {variables:?}");
+}
+
 /// A test that runs again ends with the one that started it.
 struct Ended(Child);
 

@@ -1,15 +1,21 @@
 //! `write_file`, `move_file` and `delete_file`: what they do, and what they leave alone.
 
+use std::env;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use expect_test::expect;
 use serde_json::json;
-use tooltape::Random;
+use tooltape::{Executed, Random};
 use tooltape_kit::limits::FILE_BYTES_MAX;
 use tooltape_kit::{Existing, Workspace, WorkspacePath};
 
-use crate::world::{World, code};
+use crate::world::{World, call, code, run_in};
 
 fn path(text: &str) -> WorkspacePath {
     text.parse().unwrap()
@@ -280,4 +286,142 @@ fn a_folder_that_cannot_be_written_says_so_and_nothing_happens() {
             fs::set_permissions(world.at("dir"), fs::Permissions::from_mode(0o755)).unwrap();
         },
     );
+}
+
+#[test]
+fn what_somebody_else_puts_there_meanwhile_is_not_deleted() {
+    // One replaces the file while the other deletes it, each time a little later.
+    const ROUNDS: u64 = 1_500;
+    let world = World::new();
+    let hash = blake3::hash(b"mine\n").to_hex().to_string();
+    let args = json!({ "path": "a.txt", "expect_hash": hash }).to_string();
+    let mut refused = 0;
+    for round in 0..ROUNDS {
+        world.file("a.txt", "mine\n").file("b.txt", format!("{round}\n"));
+        let start = Barrier::new(2);
+        let reply = thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                let (begun, pause) = (Instant::now(), Duration::from_micros(round % 301 * 4));
+                while begun.elapsed() < pause {
+                    std::hint::spin_loop();
+                }
+                fs::rename(world.at("b.txt"), world.at("a.txt")).unwrap();
+            });
+            start.wait();
+            world.call("delete_file", &args)
+        });
+        refused += usize::from(reply.is_error);
+        assert_eq!(world.text("a.txt"), format!("{round}\n"), "{}", reply.text());
+    }
+    assert!(refused > 0, "the race was never met");
+    assert_eq!(world.names(""), ["a.txt"]);
+}
+
+#[test]
+fn a_diff_says_where_lines_end_otherwise() {
+    let world = World::new();
+    for (before, after, expected) in [
+        ("a\r\nb\r\n", "a\nb\n", "--- a/a.txt\n+++ b/a.txt\n\\ line ends: crlf → lf\n"),
+        ("a\nb\n", "a\r\nb\r\n", "--- a/a.txt\n+++ b/a.txt\n\\ line ends: lf → crlf\n"),
+        ("a\nb\n", "a\r\nb\n", "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-a\n+a\r\n b\n"),
+        ("a\r\nb\r\n", "a\r\nc\r\n", "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"),
+    ] {
+        world.file("a.txt", before);
+        let args = json!({ "path": "a.txt", "content": after, "overwrite": true });
+        let reply = world.call("write_file", &args.to_string());
+        assert_eq!(reply.value.as_ref().unwrap().to_value()["diff"], expected);
+        assert_eq!(world.text("a.txt"), after);
+    }
+}
+
+#[test]
+fn a_file_does_not_take_the_place_of_another_name_of_itself() {
+    let world = World::new();
+    world.file("a.txt", "one\n");
+    fs::hard_link(world.at("a.txt"), world.at("b.txt")).unwrap();
+    let reply = world.call("move_file", r#"{"from":"a.txt","to":"b.txt","overwrite":true}"#);
+    assert_eq!(code(&reply), "same_file", "{}", reply.text());
+    assert_eq!(reply.executed, Executed::NotExecuted);
+    assert_eq!(world.names(""), ["a.txt", "b.txt"]);
+}
+
+#[test]
+fn a_file_called_head_that_makes_no_repository_closes_no_folder() {
+    let write = |world: &World, path: &str| {
+        let args = json!({ "path": path, "content": "a", "create_dirs": true }).to_string();
+        let reply = world.call("write_file", &args);
+        (code(&reply).to_owned(), reply.text().to_string())
+    };
+    let world = World::new();
+    world.file("x/HEAD", "the head of a table\n");
+    assert_eq!(write(&world, "x/deep/a.txt").0, "ok");
+    for path in ["x/objects/a", "x/Refs/a", "x/commondir"] {
+        let (code, told) = write(&world, path);
+        assert_eq!(code, "protected", "{path}");
+        assert!(told.contains("as `x/HEAD` makes it"), "{told}");
+    }
+    for head in ["ref: refs/heads/main\n", "ref:refs/x", &"0a".repeat(20)] {
+        let world = World::new();
+        world.file("HEAD", head);
+        let (code, told) = write(&world, "deep/a.txt");
+        assert_eq!(code, "protected", "{head}");
+        assert!(told.contains("`deep/a.txt`") && told.contains("as `HEAD` makes it"), "{told}");
+    }
+    let world = World::new();
+    world.file("HEAD", "").file("refs/a", "");
+    assert_eq!(write(&world, "a.txt").0, "protected");
+}
+
+#[test]
+fn the_twins_of_protected_names_are_protected() {
+    for name in [
+        ".devcontainer.json",
+        "mise.local.toml",
+        ".mise.local.toml",
+        ".mise/config.toml",
+        ".tool-versions",
+        "lefthook.yaml",
+        "lefthook-local.yml",
+        ".lefthook.toml",
+        ".lefthook/pre-commit/a",
+        ".dir-locals-2.el",
+        ".gvimrc",
+        ".hg/hgrc",
+        "opencode.json",
+        ".kiro/settings.json",
+        ".Rprofile",
+        ".pdbrc",
+        ".gdbinit",
+    ] {
+        let args = json!({ "path": name, "content": "a", "create_dirs": true }).to_string();
+        assert_eq!(code(&World::new().call("write_file", &args)), "protected", "{name}");
+    }
+}
+
+/// The variable that says where a file is created on a system that fails.
+const FOLDER: &str = "TOOLTAPE_CREATED_IN";
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_has_its_name_is_said_to_be_there() {
+    let args = r#"{"path":"a.txt","content":"one\n"}"#;
+    if let Ok(folder) = env::var(FOLDER) {
+        let reply = call(&run_in(&Path::new(&folder).join("ws")), "write_file", args);
+        return fs::write(Path::new(&folder).join("reply"), code(&reply)).unwrap();
+    }
+    // No flags for a rename, so a link is made; and the first name of the file stays.
+    let world = World::new();
+    let status = Command::new("strace")
+        .args(["-f", "-qq", "-o", "/dev/null", "-e", "inject=renameat2:error=EINVAL"])
+        .args(["-e", "inject=unlinkat:error=EIO"])
+        .arg(env::current_exe().unwrap())
+        .args(["--exact", "writing::a_file_that_has_its_name_is_said_to_be_there"])
+        .env(FOLDER, world.folder())
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.expect("`strace` is installed").success());
+    assert_eq!(fs::read_to_string(world.folder().join("reply")).unwrap(), "ok");
+    assert_eq!(world.text("a.txt"), "one\n");
+    assert_eq!(world.names("").len(), 2, "the first name is still there");
 }

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::glob::Glob;
 use super::host::host_of;
 use super::literal::{Literal, Number};
-use crate::canon::{Kind, Node};
+use crate::canon::{Canon, Kind, Node, Peek};
 use crate::right::Hosts;
 
 /// The most steps from the arguments down to one of them.
@@ -179,6 +179,23 @@ pub enum Test {
 }
 
 impl Test {
+    /// Whether a rule that asks or denies is about this file, or about something in this folder.
+    pub(super) fn holds_for(&self, path: &str) -> bool {
+        let canon = Canon::string(path);
+        let is_like =
+            Peek::new(&canon).root().map(|node| Lean::Holds.sure(self.of(&node, Lean::Holds)));
+        let is_below = match self {
+            Test::Glob(glob) => glob.is_below(path),
+            Test::OneOf(_)
+            | Test::AtLeast(_)
+            | Test::AtMost(_)
+            | Test::LongerThan(_)
+            | Test::ShorterThan(_)
+            | Test::Host(_) => false,
+        };
+        is_below || is_like.unwrap_or(true)
+    }
+
     /// Whether a value is like this; nothing, where that is in doubt.
     fn of(&self, node: &Node<'_>, lean: Lean) -> Option<bool> {
         let long = || node.as_str().map(|text| text.chars().count());

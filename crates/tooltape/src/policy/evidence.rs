@@ -49,12 +49,15 @@ impl<'c> Evidence<'c> {
     }
 
     /// Whether it needs a file that is like this, by whatever name its tool calls the argument.
+    ///
+    /// What needs a folder may look at all that is in it, and what needs everything may have a name
+    /// that no right has.
     fn needs_file(&self, test: &Test) -> bool {
-        let Test::Glob(glob) = test else { return false };
         let rights = self.tool.needs_in(&self.args).unwrap_or_default();
         rights.iter().any(|right| {
             let (Right::FsRead(scope) | Right::FsWrite(scope)) = right else { return false };
-            scope.root.is_none() && glob.matches(&scope.path.to_string()) == Some(true)
+            let path = scope.path.to_string();
+            scope.root.is_none() && (path == "." || test.holds_for(&path))
         })
     }
 

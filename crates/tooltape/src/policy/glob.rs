@@ -71,6 +71,19 @@ impl Glob {
         Some(self.ways.iter().any(|way| leads(way, path.clone())))
     }
 
+    /// Whether all that it matches is below this path, as far as it names folders.
+    pub(super) fn is_below(&self, path: &str) -> bool {
+        let folder: Vec<&str> = path.split('/').filter(|part| *part != ".").collect();
+        self.ways.iter().any(|way| {
+            let named = way.iter().map_while(|part| match part {
+                Part::Exactly(name) => Some(&**name),
+                Part::Like(_) | Part::Folders | Part::Below => None,
+            });
+            let named: Vec<&str> = named.collect();
+            named.starts_with(&folder)
+        })
+    }
+
     /// The text of a glob that matches this path and no other.
     pub fn escape(path: &str) -> String {
         let mut glob = String::with_capacity(path.len());

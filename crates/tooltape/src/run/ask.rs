@@ -126,7 +126,27 @@ impl Run {
             () = life.cancel().cancelled() => return None,
             () = trail.wait.scope.closed() => return None,
         };
-        Some(asked.unwrap_or_else(|_| Answer::Deny("the question failed".to_owned())))
+        let answer = asked.unwrap_or_else(|_| Answer::Deny("the question failed".to_owned()));
+        Some(match answer {
+            Answer::Deny(_) | Answer::Later => answer,
+            Answer::Once | Answer::Run | Answer::Saved(_) => {
+                match self.is_as_shown(pending).await {
+                    true => answer,
+                    false => {
+                        let told = "what was shown has changed since it was asked about";
+                        Answer::Deny(format!("{told}: look at it, and propose it again"))
+                    }
+                }
+            }
+        })
+    }
+
+    /// Whether the call would still do what whoever was asked could see.
+    async fn is_as_shown(&self, pending: &Pending) -> bool {
+        let Some(Ok(shown)) = pending.preview() else { return true };
+        let call = pending.call();
+        let now = Box::pin(self.preview(&call.facts().name, call.args())).await;
+        now.is_some_and(|now| now.is_ok_and(|now| now == *shown))
     }
 }
 

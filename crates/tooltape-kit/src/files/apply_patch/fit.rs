@@ -61,6 +61,10 @@ impl<'t> Fitting<'t> {
         let kept = &self.text[self.cursor..from];
         self.moved = (self.line_of(from) + 1).cast_signed() - hunk.line.cast_signed();
         self.cursor = from + old.len();
+        // What follows would go on in the same line.
+        if !new.is_empty() && !new.ends_with('\n') && self.cursor < self.text.len() {
+            return Err(self.refused(hunk, "no_match", NO_END.to_owned()));
+        }
         Ok((kept, new.into_owned()))
     }
 
@@ -135,5 +139,7 @@ impl<'t> Fitting<'t> {
     }
 }
 
+/// Why a hunk that ends the file is refused before its end.
+const NO_END: &str = "its last new line has no line end, expected that only at the file's end";
 /// Why a hunk that only adds is refused.
 const NO_CONTEXT: &str = "it has no line of the file in it, expected some around the change";

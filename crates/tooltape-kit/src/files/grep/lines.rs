@@ -13,6 +13,8 @@ pub const GREP_LINE_BYTES_MAX: usize = 512;
 /// The most bytes of all lines that one call shows.
 pub const GREP_BYTES_MAX: usize = 64 << 10;
 
+/// The bytes that a line costs beside its text: its number, and what is said of it.
+pub(super) const LINE_BYTES: usize = 16;
 /// The bytes of a long line that are shown before its first match.
 const LEAD_BYTES: usize = 128;
 
@@ -33,6 +35,11 @@ impl Lines<'_> {
         Lines { matcher, show, limit, matches: 0, lines: Vec::new(), bytes: 0 }
     }
 
+    /// Whether what was found in this file alone is not more than a call shows.
+    fn wants_more(&self) -> bool {
+        self.matches <= self.limit && self.bytes <= GREP_BYTES_MAX
+    }
+
     fn push(&mut self, line: u64, bytes: &[u8], context: bool) {
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
@@ -41,7 +48,7 @@ impl Lines<'_> {
             false => String::from_utf8_lossy(bytes).into_owned(),
             true => self.window(bytes),
         };
-        self.bytes += text.len();
+        self.bytes += LINE_BYTES + text.len();
         self.lines.push(Line { line, text, context, cut });
     }
 
@@ -71,11 +78,15 @@ impl Sink for Lines<'_> {
                 Ok(self.show == Show::Counts)
             }
             Show::Lines => {
+                // One match may go over all lines of a file.
                 for (line, bytes) in (first..).zip(found.lines()) {
                     self.push(line, bytes, false);
                     self.matches += 1;
+                    if !self.wants_more() {
+                        break;
+                    }
                 }
-                Ok(self.matches <= self.limit && self.bytes <= GREP_BYTES_MAX)
+                Ok(self.wants_more())
             }
         }
     }

@@ -9,7 +9,7 @@ use std::thread;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
-use super::lines::{GREP_BYTES_MAX, Lines};
+use super::lines::{GREP_BYTES_MAX, LINE_BYTES, Lines};
 use super::{Grep, Line, Matches, Show};
 use crate::workspace::{Cut, EntryKind, Found, Patience, Walk, Workspace, WorkspaceError};
 
@@ -301,6 +301,6 @@ fn fitting(lines: Vec<Line>, after: u64, mut room: Room) -> (Vec<Line>, Option<C
 
 impl Line {
     fn bytes(&self) -> usize {
-        self.text.len()
+        LINE_BYTES + self.text.len()
     }
 }

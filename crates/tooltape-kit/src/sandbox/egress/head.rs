@@ -28,6 +28,9 @@ const DROPPED: [&str; 10] = [
     "content-length",
 ];
 
+/// Fields that ask for an answer in which nobody finds a secret: packed, or only a part of it.
+const UNMASKED: [&str; 5] = ["accept-encoding", "accept-charset", "a-im", "range", "if-range"];
+
 /// The bytes of a head, and what came with it.
 pub(super) struct Head {
     bytes: Vec<u8>,
@@ -172,13 +175,13 @@ impl Page<'_> {
         let method = self.method.word().to_ascii_uppercase();
         let port = (site.port != site.scheme.port()).then(|| format!(":{}", site.port));
         let authority = format!("{}{}", site.host, port.unwrap_or_default());
-        let line = format!("{method} {} HTTP/1.1\r\nhost: {authority}\r\n", self.url.target());
+        // In the older version nobody answers in chunks, between which a secret could be cut.
+        let version = if brokering.is_some() { "HTTP/1.0" } else { "HTTP/1.1" };
+        let line = format!("{method} {} {version}\r\nhost: {authority}\r\n", self.url.target());
         let mut head = line.into_bytes();
         for (name, value) in &self.fields {
-            // A packed answer could hold a secret that nobody finds.
-            let is_dropped = DROPPED.iter().any(|it| it.eq_ignore_ascii_case(name))
-                || (brokering.is_some() && name.eq_ignore_ascii_case("accept-encoding"));
-            if is_dropped {
+            let unmasked = UNMASKED.iter().filter(|_| brokering.is_some());
+            if DROPPED.iter().chain(unmasked).any(|it| it.eq_ignore_ascii_case(name)) {
                 continue;
             }
             let value = brokering.map_or_else(|| value.to_vec(), |it| it.fill(value));

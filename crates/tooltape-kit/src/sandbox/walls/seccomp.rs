@@ -84,6 +84,18 @@ const REFUSED: [i64; 64] = [
     libc::SYS_capset,
 ];
 
+/// What programs are told this kernel does not have, so that they go on without it.
+const UNKNOWN: [i64; 6] = [
+    // Their flags are in memory, where no filter looks; there are older calls that do the same.
+    libc::SYS_clone3,
+    libc::SYS_openat2,
+    // What they hold is no process's memory, and so within no limit.
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+    libc::SYS_shmget,
+    libc::SYS_msgget,
+];
+
 /// What only this architecture has.
 #[cfg(target_arch = "x86_64")]
 const OWN: [i64; 7] = [
@@ -116,21 +128,29 @@ const NEW_NAMESPACES: [libc::c_int; 8] = [
 const SET_ID: [u64; 2] = [0o4000, 0o2000];
 /// What sets the mode of a file, and which argument that is.
 #[cfg(target_arch = "x86_64")]
-const MODES: [(i64, u8); 5] = [
+const MODES: [(i64, u8); 7] = [
     (libc::SYS_creat, 1),
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
     (libc::SYS_chmod, 1),
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
     (libc::SYS_fchmodat2, 2),
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const MODES: [(i64, u8); 3] =
-    [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2)];
+const MODES: [(i64, u8); 4] = [
+    (libc::SYS_mknodat, 2),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+];
 /// What may make a file, and where its flags are; its mode follows them.
 #[cfg(target_arch = "x86_64")]
 const OPENS: [(i64, u8); 2] = [(libc::SYS_open, 1), (libc::SYS_openat, 2)];
 #[cfg(not(target_arch = "x86_64"))]
 const OPENS: [(i64, u8); 1] = [(libc::SYS_openat, 2)];
+/// Flags with which an opened file is a new one, the second without a name.
+const NEW_FILES: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
 /// Families of sockets that reach nothing but the box itself.
 const FAMILIES: [libc::c_int; 2] = [libc::AF_INET, libc::AF_INET6];
 
@@ -138,10 +158,8 @@ const FAMILIES: [libc::c_int; 2] = [libc::AF_INET, libc::AF_INET6];
 pub(in crate::sandbox) fn filter() -> Result<(), String> {
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     install(rules()?, refused)?;
-    // Their flags are in memory, where no filter looks. Without them, older calls are used.
     let unknown = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
-    let calls = [libc::SYS_clone3, libc::SYS_openat2];
-    install(calls.map(|call| (call, Vec::new())).into(), unknown)
+    install(UNKNOWN.map(|call| (call, Vec::new())).into(), unknown)
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -178,7 +196,6 @@ fn rules() -> Result<Rules, String> {
     let prctls = vec![rule(vec![condition(0, SeccompCmpOp::Eq, set_dumpable)?])?];
     rules.insert(libc::SYS_prctl, prctls);
     // A program that root made in a workspace must not make anybody else root.
-    let creates = flag(libc::O_CREAT);
     for (call, argument) in MODES {
         let masked = |bit| condition(argument, SeccompCmpOp::MaskedEq(bit), bit);
         let of = SET_ID.map(|bit| masked(bit).and_then(|bit| rule(vec![bit])));
@@ -186,18 +203,19 @@ fn rules() -> Result<Rules, String> {
     }
     for (call, argument) in OPENS {
         let masked = |argument, bit| condition(argument, SeccompCmpOp::MaskedEq(bit), bit);
+        let of = NEW_FILES.map(flag).into_iter().flat_map(|new| SET_ID.map(|bit| (new, bit)));
         let of =
-            SET_ID.map(|bit| rule(vec![masked(argument, creates)?, masked(argument + 1, bit)?]));
-        rules.insert(call, of.into_iter().collect::<Result<_, _>>()?);
-    }
-    if cfg!(target_arch = "x86_64") {
-        let x32: Vec<_> = rules.iter().map(|(call, of)| (call | X32, of.clone())).collect();
-        rules.extend(x32);
+            of.map(|(new, bit)| rule(vec![masked(argument, new)?, masked(argument + 1, bit)?]));
+        rules.insert(call, of.collect::<Result<_, _>>()?);
     }
     Ok(rules)
 }
 
-fn install(rules: Rules, action: SeccompAction) -> Result<(), String> {
+fn install(mut rules: Rules, action: SeccompAction) -> Result<(), String> {
+    if cfg!(target_arch = "x86_64") {
+        let x32: Vec<_> = rules.iter().map(|(call, of)| (call | X32, of.clone())).collect();
+        rules.extend(x32);
+    }
     let told = |err: seccompiler::BackendError| err.to_string();
     let arch = ARCH.try_into().map_err(told)?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch).map_err(told)?;

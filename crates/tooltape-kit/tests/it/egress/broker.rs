@@ -4,9 +4,9 @@ use tooltape::Secret;
 use tooltape_kit::Sandbox;
 
 use super::boxed;
-use crate::net::fakes::{Fakes, PUBLIC, ROOT};
-use crate::net::users;
+use crate::net::fakes::{Fakes, PUBLIC, Page, ROOT};
 use crate::sandbox::lab::{Lab, sandbox};
+use crate::users;
 
 const SECRET: &str = "ghp_7hunter2hunter2hunter2";
 
@@ -41,9 +41,9 @@ fn with_token(lab: &Lab, url: &str) -> (String, Vec<String>) {
 
 #[test]
 fn the_host_that_a_secret_is_for_gets_it_and_the_process_does_not() {
-    users::each(
+    users::as_each(
         "egress::broker::the_host_that_a_secret_is_for_gets_it_and_the_process_does_not",
-        || {
+        |_| {
             let fakes = Fakes::new();
             fakes.says("example.com/", "content-type: text/plain", format!("you said {SECRET}"));
             let lab = Lab::with(brokered(&fakes, RIGHTS));
@@ -57,6 +57,57 @@ fn the_host_that_a_secret_is_for_gets_it_and_the_process_does_not() {
             assert_eq!(dialled, sealed, "asked for as http, and asked as https");
         },
     );
+}
+
+#[test]
+fn a_secret_that_comes_back_in_pieces_does_not_reach_the_process() {
+    let fakes = Fakes::new();
+    let lab = Lab::with(brokered(&fakes, RIGHTS));
+    let (first, second) = SECRET.split_at(10);
+    let chunk = |bytes: &str| format!("{:x}\r\n{bytes}\r\n", bytes.len());
+    let chunks = format!("{}{}0\r\n\r\n", chunk(first), chunk(second));
+    for head in [
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n",
+        "HTTP/1.1 200 OK\ntransfer-encoding:chunked\n",
+        "HTTP/1.1 200 OK\r\ncontent-length: 9\r\ntransfer-encoding: gzip, chunked\r\n",
+        "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n",
+        "HTTP/1.1 206 Partial Content\r\ncontent-range: bytes 0-9/26\r\n",
+        "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n",
+        "HTTP/1.1 200 OK\r\na: b\r\n c\r\n",
+        "",
+    ] {
+        let end = if head.contains('\r') { "\r\n" } else { "\n" };
+        fakes.page("example.com/", Page::Says(format!("{head}{end}{chunks}").into_bytes()));
+        let (_, said) = with_token(&lab, "http://example.com/");
+        let said = said.concat();
+        assert!(said.contains("secret_not_hidden"), "{head:?}: {said}");
+        assert!(!said.contains(first) && !said.contains(second), "{head:?}: {said}");
+    }
+    // However it is cut on its way.
+    let line = format!("{SECRET}, ");
+    fakes.says("example.com/", "content-type: text/plain", line.repeat(2_000));
+    let (_, said) = with_token(&lab, "http://example.com/");
+    assert_eq!(said[0], line.replace(SECRET, &"*".repeat(SECRET.len())).repeat(2_000));
+}
+
+#[test]
+fn a_host_that_is_told_a_secret_is_asked_for_its_whole_answer_as_it_is() {
+    let fakes = Fakes::new();
+    fakes.says("example.com/", "content-type: text/plain", "hello");
+    let lab = Lab::with(brokered(&fakes, RIGHTS));
+    let fields = "-H 'Range: bytes=10-40' -H 'IF-RANGE: \"a\"' -H 'accept-encoding: gzip' \
+                  -H 'Accept-Charset: utf-16' -H 'A-IM: range' -H 'Kept: yes'";
+    for (token, is_asked) in [("a: $FORGE_TOKEN", false), ("a: b", true)] {
+        lab.shell(&format!("curl -s {fields} -H \"{token}\" http://example.com/"));
+        let head = fakes.log(|log| log.heads.last().unwrap().to_ascii_lowercase());
+        assert!(head.contains("kept: yes\r\n"), "{head}");
+        for field in
+            ["\nrange:", "\nif-range:", "\naccept-encoding:", "\naccept-charset:", "\na-im:"]
+        {
+            assert_eq!(head.contains(field), is_asked, "{field:?}: {head}");
+        }
+        assert_eq!(head.starts_with("get / http/1.1\r\n"), is_asked, "{head}");
+    }
 }
 
 #[test]

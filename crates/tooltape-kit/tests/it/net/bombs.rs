@@ -61,7 +61,7 @@ fn zstd(blocks: usize, window: u8) -> Vec<u8> {
 
 #[test]
 fn what_unpacks_to_far_more_than_it_is_takes_no_room() {
-    super::users::with_variables(
+    crate::users::with_variables(
         "net::bombs::what_unpacks_to_far_more_than_it_is_takes_no_room",
         &[],
         || {

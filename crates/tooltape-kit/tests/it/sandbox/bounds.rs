@@ -99,6 +99,55 @@ fn memory_is_bounded_for_one_process_and_for_all_together() {
 }
 
 #[test]
+fn no_memory_is_held_that_belongs_to_no_process() {
+    let few = ProcessLimits { memory_bytes: 64 << 20, ..limits() };
+    let mib = 256;
+    // Files in memory that nobody maps, and segments that nobody has attached.
+    let file = format!(
+        "my $fd = syscall({}, my $n = \"x\", 0); open(my $f, \">&=\", $fd) or die $!; \
+         print $f \"x\" x (1 << 20) for 1..{mib}; close $f",
+        libc::SYS_memfd_create
+    );
+    let segments = format!(
+        "for (1..{mib}) {{ my $id = shmget(0, 1 << 20, 01600) // die $!; \
+         shmwrite($id, \"x\" x (1 << 20), 0, 1 << 20) or die $! }}"
+    );
+    let secret = format!("syscall({}, 0) < 0 and die $!", libc::SYS_memfd_secret);
+    let queue = "msgget(0, 01600) // die $!".to_owned();
+    for script in [file, segments, secret, queue] {
+        let ended = run(&format!("perl -e '{script}'"), few.clone());
+        assert_ne!(ended.status, Status::Exited(0), "{script}: {ended:?}");
+    }
+    // Whoever would like some does without.
+    for (command, expected) in [
+        ("perl -e 'print 1'", "1"),
+        ("awk 'BEGIN { print 1 }'", "1\n"),
+        ("echo x | git hash-object --stdin", "587be6b4c3f93f93c489c0111bba5596147a26cb\n"),
+    ] {
+        assert_eq!(run(command, limits()).stdout.text(), expected, "{command}");
+    }
+}
+
+#[test]
+fn no_call_makes_a_file_that_runs_as_its_owner() {
+    for (mode, is_made) in [("04755", false), ("02755", false), ("0755", true)] {
+        let modes = format!("umask 0; my ($n, $m) = (\"x\", 0100000 | {mode});");
+        let unnamed = libc::O_TMPFILE | libc::O_RDWR;
+        let at = libc::AT_FDCWD;
+        let mut scripts = vec![
+            format!("{modes} syscall({}, {at}, $n, $m, 0) and die $!", libc::SYS_mknodat),
+            format!("{modes} sysopen(my $f, \".\", {unnamed}, {mode}) or die $!"),
+        ];
+        #[cfg(target_arch = "x86_64")]
+        scripts.push(format!("{modes} syscall({}, $n, $m, 0) and die $!", libc::SYS_mknod));
+        for script in &scripts {
+            let ended = run(&format!("perl -e '{script}'"), limits());
+            assert_eq!(ended.status == Status::Exited(0), is_made, "{script}: {ended:?}");
+        }
+    }
+}
+
+#[test]
 fn processes_and_threads_are_bounded() {
     let few = ProcessLimits { processes: 64, ..limits() };
     let bombs = [

@@ -129,10 +129,15 @@ fn nothing_survives_a_runtime_that_is_killed() {
 fn planted(folder: &Path) -> (usize, usize) {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let workspaces: Vec<_> = entries.filter(|path| path.is_dir()).collect();
-    let with = |name: &str| {
-        workspaces.iter().filter(|path| path.join("planted").join(name).exists()).count()
+    let with = |start: &str| {
+        let has = |path: &PathBuf| {
+            let names = fs::read_dir(path.join("planted")).into_iter().flatten();
+            let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            names.into_iter().any(|name| name.starts_with(start))
+        };
+        workspaces.iter().filter(|path| has(path)).count()
     };
-    (with(".git"), with("set-aside.1"))
+    (with(".git"), with("set-aside."))
 }
 
 fn start_until_killed(folder: &Path) {

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use expect_test::expect;
 use serde_json::{Value, json};
+use tooltape::Rights;
 
 use super::lab::{Lab, helper, value};
-use crate::world::code;
+use crate::world::{call, code, run_in};
 
 /// Everything below a folder: each path with its content.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -110,6 +111,34 @@ fn a_preview_changes_nothing_however_hard_it_tries() {
         assert_eq!(tree(&lab.folder().join("outside")), outside, "{attack}");
         assert!(ran["preview"].is_object(), "{attack}: {ran}");
     }
+}
+
+#[test]
+fn what_a_preview_shows_is_what_its_patch_does_where_that_is_allowed() {
+    let lab = lab();
+    let command = "sed -i s/two/three/ changed.txt; rm deleted.txt; echo new > made.txt
+         mkdir -p deep/er; printf 'no end' > deep/er/x; echo more >> folder/old.txt";
+    let ran = preview(&lab, command);
+    let Value::Object(shown) = &ran["preview"] else { panic!("{ran}") };
+    let args = json!({ "paths": shown["paths"], "patch": shown["patch"] }).to_string();
+    let previewed = tree(&lab.at(""));
+    // The same rules and rights as for every change.
+    let only = ["fs:read:.", "fs:write:folder"].map(|right| right.parse().unwrap());
+    let narrow = run_in(&lab.at("")).rights(Rights::of(only));
+    assert!(call(&narrow, "apply_patch", &args).is_error);
+    assert_eq!(tree(&lab.at("")), previewed, "a patch is made whole or not at all");
+    let applied = call(&run_in(&lab.at("")), "apply_patch", &args);
+    assert!(!applied.is_error, "{}", applied.text());
+    let done = tree(&lab.at(""));
+    let other = self::lab();
+    other.shell(command);
+    let expected = tree(&other.at(""));
+    let relative = |tree: BTreeMap<PathBuf, Vec<u8>>, root: PathBuf| -> Vec<(PathBuf, Vec<u8>)> {
+        tree.into_iter()
+            .map(|(path, text)| (path.strip_prefix(&root).unwrap().into(), text))
+            .collect()
+    };
+    assert_eq!(relative(done, lab.at("")), relative(expected, other.at("")));
 }
 
 #[test]
