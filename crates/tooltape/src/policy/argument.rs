@@ -181,19 +181,12 @@ pub enum Test {
 impl Test {
     /// Whether a rule that asks or denies is about this file, or about something in this folder.
     pub(super) fn holds_for(&self, path: &str) -> bool {
+        if let Test::Glob(glob) = self {
+            return glob.is_below(path) || Lean::Holds.sure(glob.matches(path));
+        }
         let canon = Canon::string(path);
-        let is_like =
-            Peek::new(&canon).root().map(|node| Lean::Holds.sure(self.of(&node, Lean::Holds)));
-        let is_below = match self {
-            Test::Glob(glob) => glob.is_below(path),
-            Test::OneOf(_)
-            | Test::AtLeast(_)
-            | Test::AtMost(_)
-            | Test::LongerThan(_)
-            | Test::ShorterThan(_)
-            | Test::Host(_) => false,
-        };
-        is_below || is_like.unwrap_or(true)
+        let peek = Peek::new(&canon);
+        peek.root().is_none_or(|node| Lean::Holds.sure(self.of(&node, Lean::Holds)))
     }
 
     /// Whether a value is like this; nothing, where that is in doubt.
