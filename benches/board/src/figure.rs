@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use crate::race::{Effort, Measured, median};
+#[cfg(feature = "wasm")]
+use crate::wasm;
 use crate::{agent, batch, canon, dispatch, kit, policy, replay, sandbox, schema, sse, tape};
 
 /// How often a figure that misses its floor is measured again.
@@ -106,6 +108,11 @@ const fn millis(name: &'static str, floor: f64, moonshot: f64) -> Figure {
     Figure { name, unit: "ms", better: Better::Lower, floor, moonshot }
 }
 
+#[cfg(feature = "wasm")]
+const fn kib(name: &'static str, floor: f64, moonshot: f64) -> Figure {
+    Figure { name, unit: "KiB", better: Better::Lower, floor, moonshot }
+}
+
 const fn share(name: &'static str, floor: f64, moonshot: f64) -> Figure {
     Figure { name, unit: "×", better: Better::Higher, floor, moonshot }
 }
@@ -115,7 +122,7 @@ const fn rate(name: &'static str, floor: f64, moonshot: f64) -> Figure {
 }
 
 /// Every figure whose part is built.
-pub const BOARD: [Benchmark; 24] = [
+pub const BOARD: &[Benchmark] = &[
     Benchmark { figure: ratio("dispatch.full", 10.0, 3.6), measure: dispatch::full },
     Benchmark { figure: ratio("dispatch.tools", 1.1, 1.0), measure: dispatch::tools },
     Benchmark { figure: count("dispatch.allocs", 10.0, 3.0), measure: dispatch::allocs },
@@ -140,4 +147,10 @@ pub const BOARD: [Benchmark; 24] = [
     Benchmark { figure: ratio("kit.glob", 1.3, 1.0), measure: kit::glob },
     Benchmark { figure: micros("kit.read", 1_000.0, 300.0), measure: kit::read },
     Benchmark { figure: millis("sandbox.spawn", 20.0, 8.0), measure: sandbox::spawn },
+    #[cfg(feature = "wasm")]
+    Benchmark { figure: share("wasm.call", 20.0, 60.0), measure: wasm::call },
+    #[cfg(feature = "wasm")]
+    Benchmark { figure: share("wasm.load", 50.0, 200.0), measure: wasm::load },
+    #[cfg(feature = "wasm")]
+    Benchmark { figure: kib("wasm.idle", 4_096.0, 1_024.0), measure: wasm::idle },
 ];

@@ -3,9 +3,15 @@
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use std::{env, fs};
 
+use grep_regex::RegexMatcher;
+use grep_searcher::Searcher;
+use grep_searcher::sinks::Lossy;
+use ignore::overrides::OverrideBuilder;
+use ignore::{WalkBuilder, WalkState};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -14,6 +20,8 @@ use tooltape_kit::Workspace;
 
 use crate::race::{Effort, Measured, Racer, race};
 
+/// What is searched for.
+const PATTERN: &str = r"fn \w+_mut\(&mut self";
 /// How many files are searched.
 const FILES: usize = 6_000;
 /// The rounds of a race that takes many milliseconds a turn.
@@ -24,17 +32,68 @@ const READ_BYTES: usize = 60_000;
 /// `kit.grep`: real sources searched for a pattern, by the tool and by ripgrep's own program, in
 /// time that passes. The program begins anew each time, as an agent would have it.
 pub fn grep(effort: Effort) -> Measured {
-    let args = json!({ "pattern": r"fn \w+_mut\(&mut self", "show": "counts", "limit": 2_000 });
-    search(effort, "grep", &args, &["-c", r"fn \w+_mut\(&mut self"])
+    let args = json!({ "pattern": PATTERN, "show": "counts", "limit": 2_000 });
+    search(effort, "grep", &args, &["-c", PATTERN], grep_directly)
 }
 
 /// `kit.glob`: real sources listed by name, by the tool and by ripgrep's own program.
 pub fn glob(effort: Effort) -> Measured {
     let args = json!({ "pattern": "*.rs", "limit": 10_000 });
-    search(effort, "glob", &args, &["--files", "-g", "*.rs"])
+    search(effort, "glob", &args, &["--files", "-g", "*.rs"], glob_directly)
 }
 
-fn search(effort: Effort, tool: &str, args: &Value, flags: &[&str]) -> Measured {
+/// How many files below a folder have a line that fits, by ripgrep's libraries alone.
+fn grep_directly(folder: &Path) -> usize {
+    let matcher = RegexMatcher::new(PATTERN).expect("the pattern is one");
+    let found = AtomicUsize::new(0);
+    walk(folder).build_parallel().run(|| {
+        let (mut searcher, matcher, found) = (Searcher::new(), matcher.clone(), &found);
+        Box::new(move |entry| {
+            let Ok(entry) = entry else { return WalkState::Continue };
+            if entry.file_type().is_some_and(|kind| kind.is_file()) {
+                let mut lines = 0_u64;
+                let count = Lossy(|_, _| {
+                    lines += 1;
+                    Ok(true)
+                });
+                searcher.search_path(&matcher, entry.path(), count).expect("the file is there");
+                found.fetch_add(usize::from(lines > 0), Ordering::Relaxed);
+            }
+            WalkState::Continue
+        })
+    });
+    found.into_inner()
+}
+
+/// How many files below a folder have a fitting name, by ripgrep's libraries alone.
+fn glob_directly(folder: &Path) -> usize {
+    let mut names = OverrideBuilder::new(folder);
+    let names = names.add("*.rs").and_then(|names| names.build()).expect("the glob is one");
+    let found = AtomicUsize::new(0);
+    walk(folder).overrides(names).build_parallel().run(|| {
+        let found = &found;
+        Box::new(move |entry| {
+            let is_file = entry.is_ok_and(|it| it.file_type().is_some_and(|kind| kind.is_file()));
+            found.fetch_add(usize::from(is_file), Ordering::Relaxed);
+            WalkState::Continue
+        })
+    });
+    found.into_inner()
+}
+
+fn walk(folder: &Path) -> WalkBuilder {
+    let mut walk = WalkBuilder::new(folder);
+    walk.git_global(false).require_git(false);
+    walk
+}
+
+fn search(
+    effort: Effort,
+    tool: &str,
+    args: &Value,
+    flags: &[&str],
+    directly: fn(&Path) -> usize,
+) -> Measured {
     let effort = Effort { rounds: effort.rounds.min(ROUNDS), ..effort };
     let tree = tree(FILES / effort.shrink);
     let bench = Bench::new(tree.path());
@@ -47,18 +106,21 @@ fn search(effort: Effort, tool: &str, args: &Value, flags: &[&str]) -> Measured 
     };
     let found = bench.call(tool, args)["files"].as_array().map_or(0, Vec::len);
     let lines = rg(&[]).iter().filter(|byte| **byte == b'\n').count();
-    assert_eq!(found, lines, "both find the same");
+    assert_eq!((found, directly(tree.path())), (lines, lines), "all find the same");
     let lanes = race(
         effort,
         [
             timed("rg: its own program", || drop(black_box(rg(&[])))),
+            timed("ripgrep's libraries, called directly", || {
+                black_box(directly(tree.path()));
+            }),
             timed("rg: the same, in order", || drop(black_box(rg(&["--sort", "path"])))),
             timed("tooltape: the whole call, in order", || {
                 black_box(bench.call(tool, args));
             }),
         ],
     );
-    Measured::of(lanes[2].ratio, &lanes)
+    Measured::of(lanes[3].ratio, &lanes)
 }
 
 /// `kit.read`: a file read by the tool, with its lines counted, its hash and all of a call, beside

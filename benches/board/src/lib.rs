@@ -15,6 +15,8 @@ pub mod tape;
 pub mod replay;
 pub mod kit;
 pub mod sandbox;
+#[cfg(feature = "wasm")]
+pub mod wasm;
 mod figure;
 
 pub use corpus::{Customer, Item, Order, Orders, Shipping, order, orders, text};

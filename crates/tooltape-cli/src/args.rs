@@ -108,6 +108,8 @@ pub(crate) enum Command {
     /// Check the policy, and explain what it decides
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Let a project's configuration, as it is now, decide about what is beyond its workspace
+    Trust(Trust),
     /// Write a `tooltape.toml` and a script to start from
     Init(Init),
     /// Explain the configuration
@@ -294,10 +296,32 @@ pub(crate) enum Level {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct Trust {
+    /// The project's folder, or its configuration
+    #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
+    pub(crate) project: PathBuf,
+    /// Trust it no longer
+    #[arg(long)]
+    pub(crate) withdraw: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct Init {
     /// The folder; it is made if it is not there
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
+    /// What to start from
+    #[arg(long, value_enum, default_value_t = Template::Agent)]
+    pub(crate) template: Template,
+}
+
+/// What a project starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    /// A configuration, and a script that an agent plays
+    Agent,
+    /// A tool in Rust that becomes a WASM component
+    Wasm,
 }
 
 #[derive(Debug, Subcommand)]

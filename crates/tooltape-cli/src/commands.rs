@@ -22,6 +22,7 @@ mod export;
 mod record_test;
 mod tools;
 mod tools_add;
+mod trust;
 
 use std::path::{Path, PathBuf};
 
@@ -137,7 +138,8 @@ pub(crate) fn dispatch(context: &Context<'_>, args: &Args) -> Result<Exit> {
         Command::Tools(Tools::Export { provider }) => tools::export(context, *provider),
         Command::Policy(PolicyCommand::Check) => policy::check(context),
         Command::Policy(PolicyCommand::Explain(what)) => block_on(policy::explain(context, what))?,
-        Command::Init(init) => init::init(context, &init.folder),
+        Command::Trust(args) => trust::trust(context, args),
+        Command::Init(init) => init::init(context, init),
         Command::Config(ConfigCommand::Explain { key }) => config::explain(context, key.as_deref()),
         Command::Config(ConfigCommand::Schema) => config::schema(context),
         Command::Doctor => doctor::doctor(context),

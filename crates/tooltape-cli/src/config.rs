@@ -122,6 +122,18 @@ pub(crate) struct ToolsTable {
     pub(crate) touches: Option<BTreeMap<String, TouchesTable>>,
     /// Programs that are tools, each with its manifest beside it; `tooltape tools add` writes them.
     pub(crate) executable: Option<Vec<ExecutableTable>>,
+    /// WASM components that are tools; `tooltape tools add` writes them.
+    pub(crate) wasm: Option<Vec<WasmTable>>,
+}
+
+/// A WASM component that is a tool, or several.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(crate) struct WasmTable {
+    /// The component, or a folder of them. A project's must be in its own folder.
+    pub(crate) component: String,
+    /// The hash of the component, as it was when somebody looked at it.
+    pub(crate) hash: Option<String>,
 }
 
 /// A program that is a tool. It runs in the sandbox.

@@ -3,7 +3,7 @@
 use tooltape::Toolbox;
 use tooltape_kit::{Executable, Sandbox};
 
-use crate::config::{Layers, Rank};
+use crate::config::Layers;
 use crate::report::Result;
 
 /// The tools, and behind them the programs that the configuration names. Nothing is run.
@@ -23,9 +23,9 @@ pub(crate) fn added(layers: &Layers, mut tools: Toolbox, sandbox: &Sandbox) -> R
             return Err(wrong("hash", why));
         }
         // Whoever runs a project need not believe what it says of its programs.
-        let executable = match found.layer.rank() {
-            Rank::Project => executable.untrusted(),
-            Rank::Flag | Rank::Variable | Rank::User => executable,
+        let executable = match found.layer.is_trusted() {
+            true => executable,
+            false => executable.untrusted(),
         };
         let name = executable.manifest().name.clone();
         tools.add(executable.tool()).map_err(|err| wrong("program", err.to_string()))?;

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tooltape::{
-    Clock, Missing, Random, RegisterError, Rights, Rules, Run, RunId, Secret, State, Tool, Toolbox,
+    Clock, Grant, Missing, Random, RegisterError, Right, Rights, Rules, Run, RunId, Secret, State,
+    Tool, Toolbox,
 };
 use tooltape_kit::{Plan, Sandbox};
 
 use crate::asking;
 use crate::card::Setting;
+use crate::components::{self, Components};
 use crate::config::{Found, Layers, Rank};
 use crate::executables;
 use crate::exit::Exit;
@@ -33,6 +35,7 @@ pub(crate) struct Host {
     tools: Toolbox,
     grants: Vec<GrantTo>,
     sandbox: Sandbox,
+    components: Components,
     /// What the configuration names, once it was read.
     secrets: OnceCell<Secrets>,
 }
@@ -78,16 +81,21 @@ impl Host {
             Problem::new(Exit::Unexpected, "tool.refused", err.to_string())
                 .hint("mend the tool's declaration in the program that brings it")
         };
-        let mut tools = Toolbox::new(tools).map_err(refused)?;
-        for tool in tooltape_kit::process_tools() {
-            sandbox.vouch(&mut tools, &tool.spec().name).map_err(refused)?;
-        }
-        Ok(Host { tools, grants, sandbox, secrets: OnceCell::new() })
+        let tools = Toolbox::new(tools).map_err(refused)?;
+        let (components, secrets) = (Components::default(), OnceCell::new());
+        Ok(Host { tools, grants, sandbox, components, secrets })
     }
 
     /// The program's tools, and those that the configuration adds.
     fn all_tools(&self, layers: &Layers) -> Result<Toolbox> {
-        let mut tools = executables::added(layers, self.tools.clone(), &self.sandbox)?;
+        let mut tools = self.tools.clone();
+        let sandbox = self.sandbox.clone().network(web::http(layers)?);
+        for tool in tooltape_kit::process_tools() {
+            let vouched = sandbox.vouch(&mut tools, &tool.spec().name);
+            vouched.expect("tools of our own are registered and stay well-formed");
+        }
+        let mut tools = executables::added(layers, tools, &self.sandbox)?;
+        self.components.add(layers, &mut tools)?;
         sub_agents::add(layers, &mut tools)?;
         Ok(tools)
     }
@@ -111,6 +119,11 @@ impl Host {
         }
         touches::apply(layers, &tools, &mut toolbox)?;
         Ok(toolbox)
+    }
+
+    /// The components that the configuration named so far.
+    pub(crate) fn components(&self) -> &Components {
+        &self.components
     }
 
     /// Where processes run.
@@ -186,7 +199,8 @@ impl Host {
         let policy = stated(layers, &self.all_tools(layers)?)?;
         let granted = || -> Result<Run> {
             let files = labels::labelled(layers, workspace.grant.clone())?;
-            let run = Run::new(&toolbox).clock(Clock::system()).grant(files);
+            let run = Run::new(&toolbox).clock(Clock::system()).grant(files.clone());
+            let run = components::helped(run, files, web::http(layers)?);
             let run = run.redact(sub_agents::redactor(layers));
             let run = self.reaching(layers, helped(run), secrets)?;
             let run = match secrets {
@@ -210,7 +224,9 @@ impl Host {
         let http = web::http(layers)?;
         let sandbox = self.sandbox.clone().network(http.clone());
         let sandbox = secrets::brokered(layers, sandbox, secrets)?;
-        Ok(run.grant(http).grant(sandbox))
+        let run = run.grant(http).grant(sandbox);
+        let has_components = layers.all("tools.wasm", |it| it.tools.wasm.as_ref()).next().is_some();
+        Ok(if has_components { run.grant(Given) } else { run })
     }
 
     /// A run that will only be played again, and the policy to give it.
@@ -221,6 +237,17 @@ impl Host {
         let run = self.grants.iter().fold(run, |run, grant| grant(run));
         let run = labels::telling(layers, stricter(layers, run))?;
         Ok(Rehearsal { run, policy, toolbox })
+    }
+}
+
+/// What components may use if they say so: a clock that stands for a call, and chance that follows
+/// from a seed.
+#[derive(Clone)]
+struct Given;
+
+impl Grant for Given {
+    fn confers(&self) -> Rights {
+        Rights::of([Right::ClockRead, Right::RandomRead])
     }
 }
 

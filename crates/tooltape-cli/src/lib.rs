@@ -31,6 +31,8 @@ mod out;
 mod args;
 mod arguments;
 mod model;
+mod private;
+mod trust;
 mod config;
 mod script;
 mod provider;
@@ -38,6 +40,10 @@ mod sub_agents;
 mod policy;
 mod touches;
 mod executables;
+#[cfg(feature = "wasm")]
+mod components;
+#[cfg(not(feature = "wasm"))]
+mod no_components;
 mod asking;
 mod labels;
 mod web;
@@ -77,6 +83,8 @@ use args::Args;
 use commands::{Context, dispatch};
 use exit::Exit;
 use host::{GrantTo, Host};
+#[cfg(not(feature = "wasm"))]
+use no_components as components;
 use out::{Color, Detail, Format, Out};
 use report::{Problem, Result};
 use sandbox::Walls;
@@ -121,7 +129,7 @@ impl Cli {
 
     /// Does what the program's arguments say, and tells how it ended.
     pub fn main(self) -> ExitCode {
-        if let Some(ended) = sandbox::play_helper() {
+        if let Some(ended) = sandbox::play_helper().or_else(components::play_compiler) {
             return ended;
         }
         let typed: Vec<OsString> = std::env::args_os().collect();

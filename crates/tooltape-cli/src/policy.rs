@@ -10,6 +10,9 @@ use tooltape::{Right, RightError, Rights, Rules, Run, Toolbox};
 use crate::config::{DefaultWord, Found, Layers, Rank};
 use crate::report::Result;
 
+/// What asks about calls that an untrusted project allows and that reach out of its workspace.
+pub(crate) const UNTRUSTED: &str = "the project is not trusted";
+
 /// The rules of all layers together.
 pub(crate) fn stated(layers: &Layers, toolbox: &Toolbox) -> Result<Rules> {
     let mut rules = match layers.policy_default() {
@@ -23,6 +26,13 @@ pub(crate) fn stated(layers: &Layers, toolbox: &Toolbox) -> Result<Rules> {
         .find(|found| found.layer.rank() == Rank::User && found.value != DefaultWord::Allow);
     if let Some(found) = floor {
         rules = rules.floor(otherwise(found.value), found.rule_name());
+    }
+    // A project's files are its own; what is beyond them is not, unless its user trusts it.
+    let users_allow = said
+        .iter()
+        .any(|found| found.layer.rank() != Rank::Project && found.value == DefaultWord::Allow);
+    if layers.is_untrusted() && !users_allow {
+        rules = rules.outward(Otherwise::Ask, UNTRUSTED);
     }
     layers.rules().try_fold(rules, |rules, found| Ok(rules.rule(rule::read(&found, toolbox)?)))
 }

@@ -12,6 +12,7 @@ use tooltape::{Call, Canon, Clock, Domain, Hash};
 
 use crate::escape;
 use crate::exit::Exit;
+use crate::private;
 use crate::report::{Problem, Result};
 use crate::workspace::Opened;
 
@@ -60,7 +61,7 @@ impl Saved {
         })?;
         let folder = data.join("tooltape/answers");
         let roots = [Some(&workspace.folder), workspace.copied_from.as_ref()];
-        let reachable = roots.into_iter().flatten().find(|root| is_below(&folder, root));
+        let reachable = roots.into_iter().flatten().find(|root| private::is_below(&folder, root));
         let unusable = reachable.map(|root| {
             let (folder, root) = (folder.display(), root.display());
             format!("`{folder}` is inside the workspace `{root}`, where tools write")
@@ -138,13 +139,4 @@ impl Saved {
         write(&locked, &self.file, &self.project, &entries)?;
         Ok(forgotten)
     }
-}
-
-/// Whether a folder is another or is below it, wherever links lead.
-fn is_below(folder: &Path, root: &Path) -> bool {
-    let exists = folder.ancestors().find_map(|it| it.canonicalize().ok());
-    let real = exists.unwrap_or_else(|| folder.to_owned());
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    // Whoever can write to a folder above it can put another in its place.
-    real.starts_with(&root) || folder.starts_with(&root)
 }

@@ -37,7 +37,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tooltape::schemars::JsonSchema;
 use tooltape::scope::{Host, Word};
-use tooltape::{CallContext, Enforced, Grant, RegisterError, Right, Rights, Secret, Toolbox};
+use tooltape::{CallContext, Enforced, Grant, Reach, RegisterError, Right, Rights};
+use tooltape::{Secret, Toolbox};
 
 use crate::web::Http;
 use crate::workspace::Workspace;
@@ -98,9 +99,10 @@ enum Walls {
 
 /// The right and the means to run processes where they can do no harm.
 ///
-/// A process sees a read-only system, its workspace, and a folder for temporary files; no network,
-/// no other process, nothing of the host's environment. It cannot outlive its call. What part of
-/// the workspace it may read or write is decided by the rights of the call that starts it.
+/// A process sees a read-only system, its workspace, and a folder for temporary files; no network
+/// but what [`Sandbox::network`] gives, no other process, nothing of the host's environment. It
+/// cannot outlive its call. What part of the workspace it may read or write is decided by the
+/// rights of the call that starts it.
 ///
 /// There is no such thing as half a sandbox: where one of its parts is missing, it is not made.
 #[derive(Clone)]
@@ -253,9 +255,14 @@ impl Sandbox {
         }
     }
 
-    /// Says of a tool whose calls all run in this sandbox who enforces it, on every reply.
+    /// Says of a tool whose calls all run in this sandbox who enforces it, on every reply, and that
+    /// they reach other machines where the sandbox has a way out.
     pub fn vouch(&self, toolbox: &mut Toolbox, tool: &str) -> Result<(), RegisterError> {
-        toolbox.enforced(tool, self.enforced_by())
+        toolbox.enforced(tool, self.enforced_by())?;
+        match self.http.as_ref().is_some_and(Http::may_ask) {
+            true => toolbox.reaching(tool, Reach::Network),
+            false => Ok(()),
+        }
     }
 
     /// Starts a process. It is over when [`Process::end`] says so, or when the handle is dropped.

@@ -295,6 +295,10 @@ pub enum BoundKind {
     Memory,
     /// Fuel of one attempt.
     Fuel,
+    /// Elements of the tables of one attempt.
+    Table,
+    /// The stack of one attempt.
+    Stack,
     /// Bytes of output.
     OutputBytes,
     /// Attempts at one call.
@@ -325,6 +329,8 @@ impl BoundKind {
             BoundKind::Idle => "idle",
             BoundKind::Memory => "memory",
             BoundKind::Fuel => "fuel",
+            BoundKind::Table => "table",
+            BoundKind::Stack => "stack",
             BoundKind::OutputBytes => "output_bytes",
             BoundKind::Attempts => "attempts",
             BoundKind::BatchCalls => "batch_calls",
@@ -350,7 +356,10 @@ impl BoundKind {
             | BoundKind::BatchWall
             | BoundKind::RunWall
             | BoundKind::Queue => "ms",
-            BoundKind::Memory | BoundKind::OutputBytes | BoundKind::RunBytes => "bytes",
+            BoundKind::Memory | BoundKind::Stack | BoundKind::OutputBytes | BoundKind::RunBytes => {
+                "bytes"
+            }
+            BoundKind::Table => "elements",
             BoundKind::Fuel => "units",
             BoundKind::Attempts => "attempts",
             BoundKind::BatchCalls | BoundKind::RunCalls | BoundKind::ToolCalls => "calls",

@@ -25,7 +25,10 @@ pub(crate) use lease::{Lease, Vigil, Work};
 pub use life::IdempotencyKey;
 pub(crate) use life::{Leash, Life};
 pub use live::CallContext;
-pub use live::{Cancel, EMITTED_BYTES_MAX, NOTES_MAX, PROGRESS_BYTES_MAX, Progress, RunInfo};
+pub use live::{
+    Cancel, EMITTED_BYTES_MAX, FUEL_DEFAULT, MEMORY_DEFAULT, NOTES_MAX, PROGRESS_BYTES_MAX,
+    Progress, RunInfo,
+};
 pub(crate) use live::{Note, Noted, RunContext, Witness};
 pub(crate) use named::use_of;
 use named::{Give, give};

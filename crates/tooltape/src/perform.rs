@@ -157,6 +157,7 @@ impl<'p> Attempt<'p> {
     }
 
     /// Runs the tool itself. For performers that wrap the live one.
+    #[inline]
     pub fn run<'a>(self, grants: &'a Grants) -> BoxFuture<'a, Result<Output, ToolError>>
     where
         'p: 'a,

@@ -95,6 +95,9 @@ pub struct Rendered {
     pub elapsed_us: u64,
     /// What held the tool to what it declares.
     pub enforced_by: Enforced,
+    /// Whether the result surely depends on no more than the tool declares: a runtime gave the tool
+    /// nothing else.
+    pub proven: bool,
     more: Option<Box<More>>,
 }
 
@@ -163,6 +166,9 @@ impl Serialize for Rendered {
         }
         if !self.enforced_by.is_default() {
             fields.serialize_field("enforced_by", &self.enforced_by)?;
+        }
+        if self.proven {
+            fields.serialize_field("determinism", "proven")?;
         }
         fields.end()
     }
@@ -242,7 +248,7 @@ impl Reply {
     pub(crate) fn lasting_like(self, recorded: &Reply) -> Reply {
         let mut rendered = Arc::unwrap_or_clone(self.0);
         rendered.elapsed_us = recorded.elapsed_us;
-        rendered.enforced_by = recorded.enforced_by;
+        (rendered.enforced_by, rendered.proven) = (recorded.enforced_by, recorded.proven);
         if !rendered.is_error && !recorded.is_error {
             rendered.source = recorded.source;
         }
@@ -289,6 +295,8 @@ pub(crate) fn render(
     let tool = facts.registered.as_deref();
     let vote = tool.map_or(Vote::Counting, |tool| tool.effects().vote);
     let enforced_by = tool.map_or_else(Enforced::default, Registered::enforced_by);
+    let is_chance = result.fault.as_ref().is_some_and(|fault| fault.is_chance());
+    let proven = tool.is_some_and(Registered::is_proven) && !is_chance;
     let result_hash = result.hash();
     let Normal { executed, content, value, fault, source, stop, details, metadata, .. } = result;
     let reply = Reply(Arc::new(Rendered {
@@ -307,6 +315,7 @@ pub(crate) fn render(
         metadata,
         elapsed_us,
         enforced_by,
+        proven,
         more: More { label, frame, ..More::default() }.kept(),
     }));
     let Some(OnTape { value, details }) = on_tape else { return reply };
@@ -314,20 +323,21 @@ pub(crate) fn render(
     reply.but(|more| more.on_tape = Some(on_tape))
 }
 
-/// Renders a value that is shown as it is.
+/// Renders a value that is shown as it is, and takes it out of the output.
 #[inline]
 pub(crate) fn render_plain(
     facts: Arc<Facts>,
-    output: Output,
+    output: &mut Output,
     label: Option<Arc<Label>>,
     elapsed_us: u64,
 ) -> Reply {
     let Output { value, details, metadata, stop, source, .. } = output;
-    let value = value.expect("what is plain has a value");
+    let value = value.take().expect("what is plain has a value");
     let tool = facts.registered.as_deref();
     Reply(Arc::new(Rendered {
         vote: tool.map_or(Vote::Counting, |tool| tool.effects().vote),
         enforced_by: tool.map_or_else(Enforced::default, Registered::enforced_by),
+        proven: tool.is_some_and(Registered::is_proven),
         facts,
         executed: Executed::Executed,
         is_error: false,
@@ -335,11 +345,11 @@ pub(crate) fn render_plain(
         content: Content::One([Block::Json { value: value.clone() }]),
         value: Some(value),
         fault: None,
-        source,
-        stop,
+        source: *source,
+        stop: *stop,
         artifacts: Vec::new(),
-        details,
-        metadata,
+        details: details.take(),
+        metadata: metadata.take(),
         elapsed_us,
         more: More { label, ..More::default() }.kept(),
     }))

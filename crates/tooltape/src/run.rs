@@ -311,42 +311,47 @@ impl Run {
         answering.await
     }
 
-    async fn answer_in(
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` moves its arguments once more")]
+    fn answer_in(
         &self,
         scope: &Scope<'_>,
         offer: &Offer,
-        proposals: Vec<Proposal>,
+        mut proposals: Vec<Proposal>,
         most: u64,
-    ) -> Result<Vec<Reply>, RunError> {
-        self.check_open()?;
-        self.check_grants()?;
-        // As if so many of the batch had been counted before.
-        let mut counted = self.setup.limits.batch_calls.saturating_sub(most);
-        let proposals = match <[Proposal; 1]>::try_from(proposals) {
-            // A call alone waits for no other.
-            Ok([proposal]) => {
-                let settled =
-                    self.settle(self.resolve_alone(offer, proposal, &mut counted), scope).await;
-                let ends_nothing =
-                    |reply: &Reply| reply.fault.is_none() && reply.label_kept().is_none();
-                return match settled {
-                    Ok(reply) if ends_nothing(&reply) => Ok(vec![reply]),
-                    Ok(reply) => self.close_if_ended(vec![reply]),
-                    Err(call) => Err(self.pause(&[call], Vec::new()).await),
+    ) -> impl Future<Output = Result<Vec<Reply>, RunError>> {
+        async move {
+            self.check_open()?;
+            self.check_grants()?;
+            // As if so many of the batch had been counted before.
+            let mut counted = self.setup.limits.batch_calls.saturating_sub(most);
+            if proposals.len() == 1 {
+                // A call alone waits for no other.
+                let resolve = || {
+                    let proposal = proposals.pop().expect("there is one");
+                    self.resolve_alone(offer, proposal, &mut counted)
                 };
+                let reply = match self.settle(resolve, scope).await {
+                    Ok(reply) => reply,
+                    Err(call) => return Err(self.pause(&[call], Vec::new()).await),
+                };
+                let ends_nothing = reply.fault.is_none() && reply.label_kept().is_none();
+                // Its place is in the memory that its proposal came in.
+                let mut replies: Vec<Reply> = proposals.into_iter().filter_map(|_| None).collect();
+                replies.push(reply);
+                return if ends_nothing { Ok(replies) } else { self.close_if_ended(replies) };
             }
-            Err(proposals) => proposals,
-        };
-        let resolve = |proposal| self.resolve(offer, proposal, &mut counted);
-        let mut steps: Vec<Step> = proposals.into_iter().map(resolve).collect();
-        if self.setup.hard.contains(&FaultKind::Repair) && steps.iter().any(Step::needs_repair) {
-            steps = steps.into_iter().map(Step::given_up).collect();
+            let resolve = |proposal| self.resolve(offer, proposal, &mut counted);
+            let mut steps: Vec<Step> = proposals.into_iter().map(resolve).collect();
+            let repairs_end = self.setup.hard.contains(&FaultKind::Repair);
+            if repairs_end && steps.iter().any(Step::needs_repair) {
+                steps = steps.into_iter().map(Step::given_up).collect();
+            }
+            if steps.iter().any(Step::aborts_siblings) {
+                scope.cancellable();
+            }
+            let driven = self.drive(steps, scope).await;
+            self.close(driven).await
         }
-        if steps.iter().any(Step::aborts_siblings) {
-            scope.cancellable();
-        }
-        let driven = self.drive(steps, scope).await;
-        self.close(driven).await
     }
 
     /// Ends the run or pauses it, where what a batch came to says so.

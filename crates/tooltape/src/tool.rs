@@ -5,6 +5,7 @@ mod function;
 mod output;
 mod preview;
 mod reconcile;
+mod redeclared;
 mod registered;
 mod signature;
 

@@ -17,7 +17,7 @@ use crate::builtin;
 use crate::call::{Proposal, Resolved};
 use crate::fault::Repair;
 use crate::id::{NAME_BYTES_MAX, Name};
-use crate::spec::{Enforced, FootprintOf, History, Spec};
+use crate::spec::{Access, Enforced, FootprintOf, History, Reach, Repeat, Spec};
 use crate::tool::{RegisterError, Registered, Tool};
 
 /// Every tool, by name, in the order of registration.
@@ -161,6 +161,25 @@ impl Toolbox {
     /// Offers already made do not change. Rules can ask for it, and every reply states it.
     pub fn enforced(&mut self, name: &str, by: Enforced) -> Result<(), RegisterError> {
         self.replace(name, |tool| tool.enforced(by))
+    }
+
+    /// Says how far the calls of a tool reach, whatever it says: for whoever gives it a way out.
+    ///
+    /// Offers already made do not change. It is part of the tool's definition.
+    pub fn reaching(&mut self, name: &str, reach: Reach) -> Result<(), RegisterError> {
+        self.replace(name, |tool| tool.redeclared(|spec| spec.effects.reach = reach))
+    }
+
+    /// Counts the calls of a tool as changes that happen again if they are repeated, whatever it
+    /// says: for tools that nobody vouches for.
+    ///
+    /// Offers already made do not change. It is part of the tool's definition.
+    pub fn doubted(&mut self, name: &str) -> Result<(), RegisterError> {
+        self.replace(name, |tool| {
+            tool.redeclared(|spec| {
+                (spec.effects.access, spec.effects.repeat) = (Access::Write, Repeat::Once);
+            })
+        })
     }
 
     fn replace(

@@ -40,6 +40,8 @@ struct Row<'a> {
     hooks: Vec<String>,
     promoted: bool,
     definition: Hash,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    component: Option<Value>,
 }
 
 impl<'a> Row<'a> {
@@ -62,6 +64,7 @@ impl<'a> Row<'a> {
             hooks: hooks(tool),
             promoted: tool.is_promoted(),
             definition: tool.definition(),
+            component: None,
         }
     }
 }
@@ -104,7 +107,8 @@ pub(super) fn show(context: &Context<'_>, name: &str) -> Result<Exit> {
         return Err(Problem::new(Exit::Failed, "tool.unknown", message)
             .hint("`tooltape tools list` lists the tools"));
     };
-    let row = Row::new(tool);
+    let component = context.host.components().of_tool(name);
+    let row = Row { component, ..Row::new(tool) };
     if context.out.format == Format::Json {
         context.out.json(&row)?;
         return Ok(Exit::Done);
@@ -134,7 +138,11 @@ pub(super) fn show(context: &Context<'_>, name: &str) -> Result<Exit> {
         ("input", pretty(row.input_schema)),
         ("output", row.output_schema.as_ref().map_or_else(|| "not declared".into(), pretty)),
     ];
-    for (name, value) in lines {
+    let of_component = row.component.iter().flat_map(|it| {
+        let part = |name| (name, escape::json(&it[name].to_string()).into_owned());
+        ["file", "hash", "bytes", "imports"].map(part)
+    });
+    for (name, value) in lines.into_iter().chain(of_component) {
         text.push_str(&format!("  {} {value}\n", paint(FAINT, format!("{name:12}"))));
     }
     context.out.table(&text)?;

@@ -12,6 +12,7 @@ use tooltape::Toolbox;
 use tooltape_kit::{Executable, ExecutableError, Files, Manifest};
 
 use super::Context;
+use crate::components::Looked;
 use crate::escape;
 use crate::exit::Exit;
 use crate::out::{FAINT, Format, STRONG, paint};
@@ -32,6 +33,9 @@ pub(super) async fn add(context: &Context<'_>, program: &Path) -> Result<Exit> {
         Err(err) if err.kind() == io::ErrorKind::NotFound => String::new(),
         Err(err) => return Err(unwritten(file, &err)),
     };
+    if program.extension().is_some_and(|extension| extension == "wasm") {
+        return add_component(context, program, &name, (file, &text));
+    }
     let (executable, is_described) = match Executable::load(program) {
         Err(ExecutableError::NoManifest { .. }) => {
             let sandbox = context.host.sandbox();
@@ -46,11 +50,7 @@ pub(super) async fn add(context: &Context<'_>, program: &Path) -> Result<Exit> {
     // Nothing is written down that could not be a tool.
     let checked = Toolbox::new([executable.untrusted().tool()]);
     checked.map_err(|err| unfit(err.to_string()))?;
-    let edited = edited(&text, &name, &hash).map_err(|why| {
-        let message = format!("`{file}` cannot be changed: {why}");
-        Problem::new(Exit::Usage, "config.invalid", message)
-            .hint(format!("write this into it: [[tools.executable]] program = \"{name}\""))
-    })?;
+    let edited = edited((file, &text), ["executable", "program"], &name, &hash)?;
     show(context, &manifest, &name, &hash)?;
     if is_described {
         let path = Manifest::path_of(program);
@@ -93,8 +93,72 @@ fn below(program: &Path) -> Result<String> {
     parts.to_str().map(str::to_owned).ok_or_else(|| refused("has a name that is not UTF-8"))
 }
 
-/// The configuration with the program in it, and all else as it was.
-fn edited(text: &str, program: &str, hash: &str) -> result::Result<String, String> {
+/// Makes a WASM component a tool of the project in this folder.
+fn add_component(
+    context: &Context<'_>,
+    path: &Path,
+    name: &str,
+    (file, text): (&str, &str),
+) -> Result<Exit> {
+    let layers = context.layers(Path::new("."))?;
+    let Looked { tools, hash, shown } = context.host.components().look(path, &layers)?;
+    for tool in &tools {
+        let name = &tool.spec().name;
+        if context.host.has(name) {
+            return Err(unfit(format!("there is a tool named `{name}` already")));
+        }
+    }
+    let edited = edited((file, text), ["wasm", "component"], name, &hash)?;
+    let names: Vec<&str> = tools.iter().map(|tool| &*tool.spec().name).collect();
+    match context.out.format {
+        Format::Json => {
+            let document = json!({ "component": name, "hash": hash, "tools": names, "is": shown });
+            context.out.json(&document)?;
+        }
+        Format::Text => {
+            let imports = shown["imports"].as_array().into_iter().flatten();
+            let imports: Vec<&str> = imports.filter_map(|it| it["name"].as_str()).collect();
+            for tool in &tools {
+                let spec = tool.spec();
+                let id = format!("{}@{}", spec.name, spec.version);
+                let description = escape::text(&spec.description);
+                context.out.table(&format!("{}\n  {description}", paint(STRONG, id)))?;
+                let needs = spec.capabilities.join(", ");
+                let lines = [
+                    ("imports", imports.join(", ")),
+                    ("needs", if needs.is_empty() { "nothing".to_owned() } else { needs }),
+                    ("hash", hash.clone()),
+                ];
+                for (name, value) in lines {
+                    let name = paint(FAINT, format!("{name:12}"));
+                    context.out.table(&format!("  {name} {}", escape::line(&value)))?;
+                }
+            }
+        }
+    }
+    replace(Path::new(file), &edited).map_err(|err| unwritten(file, &err))?;
+    // What was written must be what is read.
+    context.host.toolbox(&context.layers(Path::new("."))?)?;
+    context.out.say(&format!("wrote `{name}` into `{file}`"));
+    Ok(Exit::Done)
+}
+
+/// The configuration with a program or a component in it, and all else as it was.
+fn edited((file, text): (&str, &str), keys: [&str; 2], name: &str, hash: &str) -> Result<String> {
+    let [list, key] = keys;
+    put(text, keys, name, hash).map_err(|why| {
+        let message = format!("`{file}` cannot be changed: {why}");
+        Problem::new(Exit::Usage, "config.invalid", message)
+            .hint(format!("write this into it: [[tools.{list}]] {key} = \"{name}\""))
+    })
+}
+
+fn put(
+    text: &str,
+    [list, key]: [&str; 2],
+    program: &str,
+    hash: &str,
+) -> result::Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|err| format!("{err}"))?;
     let tools = document.entry("tools").or_insert_with(|| {
         let mut table = Table::new();
@@ -103,17 +167,18 @@ fn edited(text: &str, program: &str, hash: &str) -> result::Result<String, Strin
         Item::Table(table)
     });
     let tools = tools.as_table_mut().ok_or("`tools` is no table of its own")?;
-    let all = tools.entry("executable").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
-    let all = all.as_array_of_tables_mut().ok_or("`tools.executable` is no array of tables")?;
+    let all = tools.entry(list).or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
+    let all = all.as_array_of_tables_mut();
+    let all = all.ok_or_else(|| format!("`tools.{list}` is no array of tables"))?;
     let named = |table: &Table| {
-        table.get("program").and_then(Item::as_str).is_some_and(|named| same(named, program))
+        table.get(key).and_then(Item::as_str).is_some_and(|named| same(named, program))
     };
     let at = all.iter().position(named);
     match at.and_then(|at| all.get_mut(at)) {
         Some(table) => table["hash"] = value(hash),
         None => {
             let mut table = Table::new();
-            table["program"] = value(program);
+            table[key] = value(program);
             table["hash"] = value(hash);
             all.push(table);
         }

@@ -23,7 +23,7 @@ enum Kind {
 }
 
 /// Every key, in the order in which `config explain` prints them.
-pub(crate) const KEYS: [Key; 23] = [
+pub(crate) const KEYS: [Key; 24] = [
     Key { name: "workspace", kind: Kind::Text },
     Key { name: "agent.model", kind: Kind::Text },
     Key { name: "agent.script", kind: Kind::Text },
@@ -37,6 +37,7 @@ pub(crate) const KEYS: [Key; 23] = [
     Key { name: "tools.promote", kind: Kind::List },
     Key { name: "tools.touches", kind: Kind::Tables },
     Key { name: "tools.executable", kind: Kind::Tables },
+    Key { name: "tools.wasm", kind: Kind::Tables },
     Key { name: "policy.default", kind: Kind::Text },
     Key { name: "policy.rights", kind: Kind::List },
     Key { name: "policy.strict", kind: Kind::Truth },

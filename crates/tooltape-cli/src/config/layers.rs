@@ -13,10 +13,13 @@ use toml::{Table, Value};
 
 use super::file::{self, Source};
 use super::keys::{KEYS, Key};
-use super::{Config, DefaultWord, RuleTable, SecretTable, SubAgentTable, TouchesTable};
+use super::{
+    Config, CopyTable, DefaultWord, RuleTable, SecretTable, SubAgentTable, TouchesTable, Workspace,
+};
 use crate::args::Pair;
 use crate::exit::Exit;
 use crate::report::{Problem, Result};
+use crate::trust::Trust;
 
 /// The names of a project's configuration, of which a project has at most one.
 const PROJECT_FILES: [&str; 2] = ["tooltape.toml", ".tooltape/config.toml"];
@@ -43,6 +46,8 @@ pub(crate) struct Layer {
     folder: PathBuf,
     table: Table,
     config: Config,
+    /// Whether it is the user's own, or a project's that the user trusts.
+    trusted: bool,
 }
 
 /// The kinds of layers, the strongest first.
@@ -94,7 +99,23 @@ impl Layers {
             let path = xdg.config_dir().join("tooltape/config.toml");
             layers.extend(Layer::file(Rank::User, &path)?);
         }
-        Ok(Layers(layers))
+        let mut layers = Layers(layers);
+        let trusted = layers.trust().is_ok_and(|it| it.is_none_or(|it| it.is_given()));
+        let project = layers.0.iter_mut().find(|layer| layer.rank == Rank::Project);
+        project.into_iter().for_each(|project| project.trusted = trusted);
+        Ok(layers)
+    }
+
+    /// Where the tools of a run write, or copy from: the project and what it names as a workspace.
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
+        let named = self.find("workspace", |config| config.workspace.clone()).map(|found| {
+            let (Workspace::Folder(folder) | Workspace::Copy(CopyTable { copy: folder })) =
+                &found.value;
+            found.layer.folder.join(folder)
+        });
+        let project = self.project().map(Path::to_owned).or_else(|| Some(PathBuf::from(".")));
+        let here = |path: PathBuf| if path.as_os_str().is_empty() { ".".into() } else { path };
+        [named, project].into_iter().flatten().map(here).collect()
     }
 
     /// What the strongest layer says that says anything.
@@ -201,6 +222,18 @@ impl Layers {
         Some(&layer.folder)
     }
 
+    /// Whether there is a project's configuration that its user does not trust.
+    pub(crate) fn is_untrusted(&self) -> bool {
+        let mut projects = self.0.iter().filter(|layer| layer.rank == Rank::Project);
+        projects.any(|layer| !layer.is_trusted())
+    }
+
+    /// The project's configuration, for its user to trust.
+    pub(crate) fn trust(&self) -> Result<Option<Trust>> {
+        let project = self.0.iter().find(|layer| layer.rank == Rank::Project);
+        project.and_then(|layer| layer.trust(&self.roots())).transpose()
+    }
+
     /// The names of the files that were read, the strongest first.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|layer| layer.source.is_some()).map(|layer| layer.name.as_str())
@@ -281,6 +314,11 @@ impl Layer {
         self.rank
     }
 
+    /// Whether what it says is believed: it is the user's own, or the user trusts it.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.trusted
+    }
+
     /// What its paths are relative to.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
@@ -296,7 +334,14 @@ impl Layer {
         if folder.ends_with(".tooltape") {
             folder.pop();
         }
-        Ok(Some(Layer { rank, name, source: Some(source), folder, table, config }))
+        let (source, trusted) = (Some(source), rank != Rank::Project);
+        Ok(Some(Layer { rank, name, source, folder, table, config, trusted }))
+    }
+
+    /// What its user says of it, where it is a file.
+    fn trust(&self, roots: &[PathBuf]) -> Option<Result<Trust>> {
+        let source = self.source.as_ref()?;
+        Some(Trust::of(&self.folder, Path::new(&self.name), source.text(), roots))
     }
 
     /// A layer of one key, set by a flag or a variable.
@@ -309,7 +354,8 @@ impl Layer {
         let table = key.table(text).map_err(invalid)?;
         let config = Config::deserialize(table.clone());
         let config = config.map_err(|err| invalid(err.message().to_owned()))?;
-        Ok(Layer { rank, name, source: None, folder: PathBuf::new(), table, config })
+        let (source, folder, trusted) = (None, PathBuf::new(), true);
+        Ok(Layer { rank, name, source, folder, table, config, trusted })
     }
 
     fn place(&self, key: &str) -> Place {

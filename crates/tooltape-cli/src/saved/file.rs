@@ -1,8 +1,7 @@
 //! The file of a project's saved answers: read strictly, written whole or not at all.
 
 use std::fmt::Write as _;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
@@ -13,6 +12,7 @@ use tooltape::Hash;
 use super::entry::SAVED_ARGS_BYTES_MAX;
 use super::{Entry, Pattern, SAVED_MAX};
 use crate::exit::Exit;
+use crate::private;
 use crate::report::{Excerpt, Problem, Result};
 use crate::when::{self, LIFETIME_MAX, Moment};
 
@@ -53,10 +53,8 @@ impl Locked {
     /// Waits until nobody else writes.
     pub(super) fn new(file: &Path) -> Result<Locked> {
         let folder = file.parent().unwrap_or(file);
-        let locked = private_folder(folder).and_then(|()| {
-            let path = folder.join("lock");
-            let lock = private_file().create(true).truncate(false).open(&path)?;
-            same_file(&lock, &path)?;
+        let locked = private::folder(folder).and_then(|()| {
+            let lock = private::file(&folder.join("lock"))?;
             lock.lock()?;
             Ok(lock)
         });
@@ -67,25 +65,10 @@ impl Locked {
 
 /// The answers of a file; nothing, where there is none.
 pub(super) fn read(path: &Path, project: &str) -> Result<Option<Vec<Entry>>> {
-    let mut text = String::new();
-    let read = path.symlink_metadata().and_then(|metadata| {
-        // To open a pipe is to wait for whoever writes to it.
-        if !metadata.is_file() {
-            return Err(io::Error::other("it is a link or no file, expected a plain file"));
-        }
-        let file = File::open(path)?;
-        same_file(&file, path)?;
-        check_private(path, &file.metadata()?)?;
-        file.take(SAVED_BYTES_MAX + 1).read_to_string(&mut text)
-    });
-    match read {
-        Err(err) if is_missing(&err) => return Ok(None),
-        Err(err) => return Err(unusable(path, &err.to_string())),
-        Ok(bytes) if bytes as u64 > SAVED_BYTES_MAX => {
-            return Err(unusable(path, &format!("it has more than {SAVED_BYTES_MAX} bytes")));
-        }
-        Ok(_) => {}
-    }
+    let text = private::text(path, SAVED_BYTES_MAX);
+    let Some(text) = text.map_err(|err| unusable(path, &err.to_string()))? else {
+        return Ok(None);
+    };
     let parsed: std::result::Result<Form, toml::de::Error> = toml::from_str(&text);
     let source = Source { path, text: &text };
     let form = parsed
@@ -174,17 +157,7 @@ pub(super) fn write(_: &Locked, path: &Path, project: &str, entries: &[Entry]) -
         quoted(project),
     );
     entries.iter().for_each(|entry| put(&mut text, entry));
-    let fresh = path.with_extension("new");
-    let written = (|| {
-        // What a crash left behind.
-        let _nothing = fs::remove_file(&fresh);
-        let mut file = private_file().create_new(true).open(&fresh)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&fresh, path)?;
-        File::open(path.parent().unwrap_or(path))?.sync_all()
-    })();
-    written.map_err(|err: io::Error| unusable(path, &err.to_string()))
+    private::replace(path, &text).map_err(|err| unusable(path, &err.to_string()))
 }
 
 fn put(text: &mut String, entry: &Entry) {
@@ -213,61 +186,6 @@ fn put(text: &mut String, entry: &Entry) {
 
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
-}
-
-/// Makes a folder that only its owner can enter, and looks whether it is one.
-fn private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)?;
-    let metadata = folder.symlink_metadata()?;
-    match metadata.is_dir() {
-        true => check_private(folder, &metadata),
-        false => Err(io::Error::other("it is a link, expected a folder")),
-    }
-}
-
-fn private_file() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-/// Refuses what somebody else could have written.
-#[cfg_attr(not(unix), allow(clippy::unnecessary_wraps, unused_variables))]
-fn check_private(path: &Path, metadata: &fs::Metadata) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
-        if mode & 0o022 != 0 {
-            let why = format!("others may write to `{}`: `chmod go-w` it", path.display());
-            return Err(io::Error::other(why));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a link, also one that was put there since.
-#[cfg_attr(not(unix), allow(clippy::unnecessary_wraps, unused_variables))]
-fn same_file(file: &File, path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        let (opened, named) = (file.metadata()?, path.symlink_metadata()?);
-        let is_same = (opened.dev(), opened.ino()) == (named.dev(), named.ino());
-        if !is_same || !opened.is_file() {
-            return Err(io::Error::other("it is a link or no file, expected a plain file"));
-        }
-    }
-    Ok(())
-}
-
-/// Whether there is no such file, or no folder that could hold it.
-fn is_missing(err: &io::Error) -> bool {
-    matches!(err.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn unusable(path: &Path, why: &str) -> Box<Problem> {

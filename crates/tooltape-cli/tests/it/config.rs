@@ -31,6 +31,7 @@ fn the_strongest_layer_wins_and_is_named_with_its_place() {
             tools.promote = []  # default
             tools.touches = (not set)  # default
             tools.executable = (not set)  # default
+            tools.wasm = (not set)  # default
             policy.default = "ask"  # default
             policy.rights = (not set)  # default
             policy.strict = false  # default
@@ -83,6 +84,7 @@ fn a_key_that_nobody_set_has_its_default() {
             tools.promote = []  # default
             tools.touches = (not set)  # default
             tools.executable = (not set)  # default
+            tools.wasm = (not set)  # default
             policy.default = "ask"  # default
             policy.rights = (not set)  # default
             policy.strict = false  # default

@@ -72,7 +72,7 @@ fn killed_at_random_instants_a_run_loses_nothing_and_does_nothing_twice() {
                 let home = Home::of(program);
                 let ledger = home.here().join("ledger").display().to_string();
                 let home = home.with("LEDGER", &ledger);
-                home.write("tooltape.toml", "[policy]\ndefault = \"allow\"\n");
+                home.write(home.user_config(), "[policy]\ndefault = \"allow\"\n");
                 let mut random = Random(seed.wrapping_mul(WORKERS).wrapping_add(worker));
                 let mut scene = 0;
                 while counts.kills.load(Ordering::Relaxed) < kills {

@@ -86,7 +86,10 @@ fn a_tool_that_wants_a_confirmation_gets_one_unless_a_rule_names_it() {
     assert_eq!(code(""), 7);
     assert_eq!(code("[policy]\ndefault = \"allow\"\n"), 7);
     assert_eq!(code("[[policy.rules]]\nverdict = \"allow\"\n"), 7);
-    assert_eq!(code("[[policy.rules]]\ntool = \"lend\"\nverdict = \"allow\"\n"), 0);
+    let named = "[[policy.rules]]\ntool = \"lend\"\nverdict = \"allow\"\n";
+    assert_eq!(code(named), 7, "a project takes it away only where it is trusted");
+    home.write(home.user_config(), named);
+    assert_eq!(code(""), 0);
 }
 
 #[test]

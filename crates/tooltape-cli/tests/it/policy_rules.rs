@@ -192,9 +192,14 @@ fn a_strict_policy_asks_where_only_a_project_vouches_for_a_tool() {
     let rule = "[[policy.rules]]\ntool = \"lend\"\nverdict = \"allow\"\n";
     let strict = "[policy]\nstrict = true\n";
     let lend = ["lend", "title=Emma"];
+    let strictly = format!("{strict}{rule}");
+    home.write("tooltape.toml", rule);
+    assert_eq!(home.run(&["trust"]).code, 0);
     assert_eq!(decides(&home, rule, &lend), ("allow".into(), "tooltape.toml:1".into()));
     let asks = ("ask".into(), "strict: the tool wants a confirmation".into());
-    assert_eq!(decides(&home, &format!("{strict}{rule}"), &lend), asks);
+    home.write("tooltape.toml", &strictly);
+    assert_eq!(home.run(&["trust"]).code, 0);
+    assert_eq!(decides(&home, &strictly, &lend), asks);
     let explained = home.run(&["policy", "explain", "lend", "title=Emma", "--json"]).json();
     let said = explained["said"].as_array().unwrap();
     let decided: Vec<_> = said.iter().filter(|said| said["decides"] == true).collect();

@@ -74,7 +74,7 @@ fn an_edit_that_was_killed_is_told_as_unknown_and_not_made_again() {
 
 pub(crate) fn ledger_home() -> Home {
     let home = Home::of(program("ledger"));
-    home.write("tooltape.toml", "[policy]\ndefault = \"allow\"\n");
+    home.write("tooltape.toml", "").write(home.user_config(), "[policy]\ndefault = \"allow\"\n");
     let ledger = home.here().join("ledger").display().to_string();
     home.with("LEDGER", &ledger)
 }
@@ -185,7 +185,7 @@ fn a_script_from_stdin_is_given_again() {
 #[test]
 fn a_run_whose_configuration_is_gone_is_not_resumed_under_another() {
     let home = ledger_home();
-    home.write("project/tooltape.toml", "[policy]\ndefault = \"allow\"\n");
+    home.write("project/tooltape.toml", "");
     home.write("project/session.jsonl", &booking("book", 600_000));
     let args = ["run", "project", "--set", "agent.script=project/session.jsonl", "--jsonl"];
     kill_after(&home, &args, "call.started", 1);

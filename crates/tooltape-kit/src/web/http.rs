@@ -50,6 +50,8 @@ impl Default for Patience {
 #[derive(Clone)]
 pub struct Http {
     pub(super) allowed: Rights,
+    /// What its holder says that it needs, and no more of it.
+    pub(super) only: Option<Rights>,
     pub(super) private: Vec<(Host, NonZeroU16)>,
     pub(super) trust: Arc<Trust>,
     pub(super) resolver: Arc<dyn Resolve>,
@@ -64,6 +66,7 @@ impl Http {
     pub fn new() -> Http {
         Http {
             allowed: Rights::none(),
+            only: None,
             private: Vec::new(),
             trust: Arc::default(),
             resolver: Arc::new(SystemResolver),
@@ -81,6 +84,22 @@ impl Http {
         let denied = [&self.allowed, &rights].map(|rights| rights.denied().to_vec());
         self.allowed = Rights::of(allowed.concat()).denying(denied.concat());
         self
+    }
+
+    /// The same handle for whoever says that it needs no more than this: not at the first address,
+    /// and not behind a redirect.
+    #[must_use]
+    pub fn only(mut self, rights: Rights) -> Http {
+        self.only = Some(match &self.only {
+            Some(only) => only.meet(&rights),
+            None => rights,
+        });
+        self
+    }
+
+    /// Whether there is anybody whom it may ask.
+    pub fn may_ask(&self) -> bool {
+        !self.allowed.allowed().is_empty()
     }
 
     /// Lets this host, at this port and no other, be on this machine or in a private network.

@@ -53,6 +53,10 @@ impl Http {
         let right =
             Right::Net(NetScope { hosts: site.host.clone().into(), port: site.port, method });
         let checked = match &self.call {
+            _ if self.only.as_ref().is_some_and(|only| !only.covers(&right)) => {
+                let (holder, right) = ("the tool".into(), Box::new(right));
+                Err(Refusal { holder, depth: 0, right, why: Withheld::Missing })
+            }
             Some(call) => call.check(&right),
             None if self.allowed.covers(&right) => Ok(()),
             None => {

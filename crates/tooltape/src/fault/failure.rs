@@ -100,8 +100,16 @@ impl ToolError {
         ToolError::beyond(Exceeded { bound, limit, used: None, executed })
     }
 
-    /// It reached a bound.
-    pub(crate) fn beyond(exceeded: Exceeded) -> ToolError {
+    /// It reached a bound, of which it says how much was used.
+    ///
+    /// ```
+    /// use tooltape::{BoundKind, Exceeded, Executed, ToolError};
+    ///
+    /// let (bound, executed) = (BoundKind::Fuel, Executed::NotExecuted);
+    /// let err = ToolError::beyond(Exceeded { bound, limit: 100, used: Some(100), executed });
+    /// assert_eq!(err.told(), "the bound `fuel` of 100 units was reached, 100 units used");
+    /// ```
+    pub fn beyond(exceeded: Exceeded) -> ToolError {
         ToolError::of(ToolErrorKind::Exceeded(exceeded), Some(exceeded.to_string()))
     }
 

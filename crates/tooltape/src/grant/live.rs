@@ -19,6 +19,11 @@ pub const PROGRESS_BYTES_MAX: usize = 4_096;
 pub const EMITTED_BYTES_MAX: usize = 64 << 10;
 /// The most progress messages and named events of one call; the rest are dropped.
 pub const NOTES_MAX: u32 = 1_000;
+/// The bytes of memory that an attempt may use where a runtime counts them, unless its tool says
+/// otherwise.
+pub const MEMORY_DEFAULT: u64 = 64 << 20;
+/// The fuel that an attempt may burn where a runtime counts it, unless its tool says otherwise.
+pub const FUEL_DEFAULT: u64 = 1_000_000_000;
 
 /// Receives what calls say while they run.
 pub(crate) trait Witness: Send + Sync {
@@ -68,6 +73,8 @@ pub(crate) struct RunContext {
     pub(crate) thread: Option<Arc<str>>,
     pub(crate) depth: u32,
     pub(crate) depth_max: u32,
+    pub(crate) memory: u64,
+    pub(crate) fuel: u64,
     pub(crate) witness: Arc<dyn Witness>,
     pub(crate) clock: Clock,
     /// What the run may do.
@@ -182,6 +189,18 @@ impl RunInfo {
     /// The deepest nesting that the run allows.
     pub fn depth_max(&self) -> u32 {
         self.0.as_ref().map_or(0, |live| live.run.depth_max)
+    }
+
+    /// The bytes of memory that an attempt may use, unless its tool says otherwise.
+    ///
+    /// It is for whoever runs tools in a runtime that counts such things, as is [fuel](Self::fuel).
+    pub fn memory(&self) -> u64 {
+        self.0.as_ref().map_or(MEMORY_DEFAULT, |live| live.run.memory)
+    }
+
+    /// The fuel that an attempt may burn, unless its tool says otherwise.
+    pub fn fuel(&self) -> u64 {
+        self.0.as_ref().map_or(FUEL_DEFAULT, |live| live.run.fuel)
     }
 }
 

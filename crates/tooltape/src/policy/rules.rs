@@ -10,7 +10,7 @@ use super::rule::{DENIED, Rule, Says, Side};
 use super::{Policy, Verdict, version_of};
 use crate::call::Call;
 use crate::canon::Hash;
-use crate::spec::Access;
+use crate::spec::{Access, Enforced, Reach};
 
 /// Rules in their order, and what happens where none matches: without more, a denial.
 ///
@@ -30,6 +30,9 @@ pub struct Rules {
     otherwise: Fallback,
     /// Beyond which no rule of a project leads.
     floor: Option<Fallback>,
+    /// Beyond which nothing but a user leads, for calls that reach out of the workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outward: Option<Fallback>,
     /// Where the rules for each tool are, in their order.
     #[serde(skip)]
     by_tool: HashMap<Box<str>, Vec<usize>>,
@@ -144,6 +147,17 @@ impl Rules {
         self
     }
 
+    /// Sets what nothing but a rule of the user leads beyond, for calls that reach out of the
+    /// workspace (to other machines, to money, as processes that no sandbox holds), and for those
+    /// whose tool wants a confirmation.
+    ///
+    /// It is for projects that nobody vouched for. Their files are theirs; the world is not.
+    #[must_use]
+    pub fn outward(mut self, floor: Otherwise, name: impl Into<Cow<'static, str>>) -> Rules {
+        self.outward = Some(Fallback::of(floor, name.into()));
+        self
+    }
+
     /// All rules, in their order.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
@@ -156,7 +170,8 @@ impl Rules {
         let matching = self.about(call).filter(|rule| rule.fits(&evidence));
         let rules = matching.map(|rule| (rule.verdict(call), Some(rule.to_string())));
         let floor = self.floor.as_ref().filter(|floor| **floor != self.otherwise);
-        let fallbacks = [Some(&self.otherwise), floor].into_iter().flatten();
+        let outward = self.outward.as_ref().filter(|_| reaches_out(call));
+        let fallbacks = [Some(&self.otherwise), floor, outward].into_iter().flatten();
         let fallbacks = fallbacks.map(|fallback| (fallback.verdict(call), None));
         let mut is_open = true;
         let said = rules.chain(fallbacks).map(|(verdict, states)| {
@@ -207,8 +222,10 @@ impl Rules {
 
 impl Policy for Rules {
     fn judge(&self, call: &Call) -> Verdict {
+        let outward = self.outward.as_ref().filter(|_| reaches_out(call));
+        let outward = outward.map(|outward| outward.verdict(call));
         if self.rules.is_empty() {
-            return self.otherwise.verdict(call);
+            return stricter(self.otherwise.verdict(call), outward);
         }
         let [users, projects] = match self.first(call) {
             Ok(first) => first,
@@ -217,12 +234,10 @@ impl Policy for Rules {
         // A project can only narrow what its user says, by a rule or as a floor.
         let floor = || self.floor.as_ref().map(|floor| floor.verdict(call));
         match (projects, users) {
-            (None, None) => self.otherwise.verdict(call),
+            (None, None) => stricter(self.otherwise.verdict(call), outward),
             (None, Some(users)) => users,
-            (Some(projects), users) => match users.or_else(floor) {
-                Some(users) if users.says() > projects.says() => users,
-                Some(_) | None => projects,
-            },
+            (Some(projects), Some(users)) => stricter(projects, Some(users)),
+            (Some(projects), None) => stricter(stricter(projects, floor()), outward),
         }
     }
 
@@ -230,6 +245,25 @@ impl Policy for Rules {
     fn version(&self) -> Hash {
         version_of(self)
     }
+}
+
+/// The stricter of both; what was said first, where neither is.
+fn stricter(said: Verdict, other: Option<Verdict>) -> Verdict {
+    match other {
+        Some(other) if other.says() > said.says() => other,
+        Some(_) | None => said,
+    }
+}
+
+/// Whether a call could act on more than its workspace, or its tool wants a confirmation.
+fn reaches_out(call: &Call) -> bool {
+    let effects = call.effects();
+    // What a child run does is judged call by call.
+    if call.registered().is_recursive() && !effects.confirm {
+        return false;
+    }
+    let is_loose = effects.process && call.enforced_by() < Enforced::Sandbox;
+    effects.reach == Reach::Network || effects.spend || effects.confirm || is_loose
 }
 
 impl Fallback {

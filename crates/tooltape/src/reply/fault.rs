@@ -40,6 +40,20 @@ pub struct FaultView {
 }
 
 impl FaultView {
+    /// Whether another run of the same might not end so: of a tool that was stopped by time, by
+    /// somebody, or before it began.
+    pub(crate) fn is_chance(&self) -> bool {
+        match self.kind {
+            FaultKind::Failed => false,
+            FaultKind::Exceeded => self.bound.is_none_or(BoundKind::is_time),
+            FaultKind::Repair
+            | FaultKind::Denied
+            | FaultKind::Cancelled
+            | FaultKind::InDoubt
+            | FaultKind::Bug => true,
+        }
+    }
+
     pub(super) fn new(fault: &Fault) -> FaultView {
         let exceeded = if let Fault::Exceeded(exceeded) = fault { Some(exceeded) } else { None };
         let denied = if let Fault::Denied(denied) = fault { Some(denied) } else { None };

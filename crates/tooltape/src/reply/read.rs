@@ -46,6 +46,15 @@ pub(crate) struct Settled {
     spent: Option<Box<[SpendScope]>>,
     #[serde(default)]
     enforced_by: Enforced,
+    #[serde(default)]
+    determinism: Option<Proof>,
+}
+
+/// How much is known of what a result depends on.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Proof {
+    Proven,
 }
 
 /// A content block, with the fields of all kinds: a tagged type would lose large integers.
@@ -123,6 +132,7 @@ impl Settled {
             metadata: self.metadata,
             elapsed_us: self.elapsed_us,
             enforced_by: self.enforced_by,
+            proven: matches!(self.determinism, Some(Proof::Proven)),
             more: More { label, endorsed, spent, ..More::default() }.kept(),
         })))
     }
@@ -160,6 +170,7 @@ impl Reply {
             metadata: None,
             elapsed_us: 0,
             enforced_by: Enforced::Host,
+            proven: false,
             more: None,
         }))
     }

@@ -32,19 +32,33 @@ impl Run {
     }
 
     /// The same from this attempt on, after others that did this much.
-    pub(super) async fn perform_from(
+    #[inline]
+    pub(super) fn perform_from(
         &self,
         permit: &mut Permit,
         trail: &mut Trail<'_>,
-        mut attempt: u32,
-        mut known: Executed,
+        attempt: u32,
+        known: Executed,
+    ) -> impl Future<Output = Result<(), Box<Fault>>> {
+        trail.wait.passage.begin(known);
+        async move {
+            match self.attempt(permit, attempt, trail).await {
+                Ok(()) => Ok(()),
+                // Boxed, because most calls never come here.
+                Err(fault) => Box::pin(self.retry(permit, trail, (attempt, known), *fault)).await,
+            }
+        }
+    }
+
+    /// Makes another attempt as long as one may follow.
+    async fn retry(
+        &self,
+        permit: &mut Permit,
+        trail: &mut Trail<'_>,
+        (mut attempt, mut known): (u32, Executed),
+        mut fault: Fault,
     ) -> Result<(), Box<Fault>> {
         loop {
-            trail.wait.passage.begin(known);
-            let fault = match self.attempt(permit, attempt, trail).await {
-                Ok(()) => return Ok(()),
-                Err(fault) => *fault,
-            };
             let redactor = &self.live().finishing.redactor;
             trail.span.failed(&redactor.redact(fault.code()));
             let call = permit.call();
@@ -67,6 +81,11 @@ impl Run {
             }
             trail.unwritten.push(Event::retried(call.no(), attempt, &fault, pause, redactor));
             attempt += 1;
+            trail.wait.passage.begin(known);
+            fault = match self.attempt(permit, attempt, trail).await {
+                Ok(()) => return Ok(()),
+                Err(fault) => *fault,
+            };
         }
     }
 
@@ -119,70 +138,72 @@ impl Run {
         }
     }
 
-    async fn attempt(
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` moves its arguments once more")]
+    fn attempt(
         &self,
         permit: &mut Permit,
         no: u32,
         trail: &mut Trail<'_>,
-    ) -> Result<(), Box<Fault>> {
-        let wants = self.wants(permit.call(), trail);
-        let mut seats = match self.live().pools.try_take(&self.setup.tree, &wants) {
-            Some(seats) => seats,
-            None => self.seats(permit.call(), wants, trail).await?,
-        };
-        // Whoever waited for a seat may have been cancelled or run out of time meanwhile.
-        let (unix_us, mut now_us) = self.may_start(permit.call(), trail.wait.scope)?;
-        let LiveRun { context, finishing, .. } = self.live();
-        let bounded = permit.call().effects().determinism == Determinism::Bounded;
-        let frozen_unix_us = bounded.then_some(unix_us);
-        let start = Start { call: permit.call().no(), attempt: no, clock_us: frozen_unix_us };
-        trail.unwritten.started(start);
-        let silent = self.starts_silently(permit.call());
-        let accepted = match silent {
-            true => None,
-            false => Some(trail.write(permit.call().facts(), unix_us).map_err(unrecorded)?),
-        };
-        let Trail { unwritten, output, started_us, span, wait, .. } = trail;
-        let started = match accepted {
-            None => Started::Now(Attempt::silent(permit, no, &wait.passage)),
-            Some(accepted) => Attempt::start(permit, no, &wait.passage, accepted),
-        };
-        let attempt = match started {
-            Started::Now(attempt) => attempt,
-            Started::Later(starting) => {
-                wait.begin(starting.call());
-                let attempt = self.until(wait, starting.durable()).await;
-                let attempt = attempt.map_err(|it| it.fault(Executed::NotExecuted))??;
-                // The disk took its time, which is not the tool's.
-                (_, now_us) = self.may_start(attempt.call(), wait.scope)?;
-                attempt
-            }
-        };
-        *started_us = Some(unix_us);
-        let call = attempt.call();
-        let grants =
-            self.grants(&attempt, frozen_unix_us, wait.scope.token(), &wait.life, &mut seats);
-        let (stages, performer) = (&self.setup.stages, &self.setup.performer);
-        *span = self.setup.spans.of(context.run, call, no, &finishing.redactor);
-        let mut performing = Performing::new(self, span, output);
-        let began = performing.begin(|| match stages.surround() {
-            false => performer.perform(attempt.entered(), &grants),
-            true => Box::pin(stages.perform(performer, attempt, &grants)),
-        });
-        // What is ready at once costs no timer.
-        let performed = match began.await {
-            Poll::Ready(performed) => performed,
-            Poll::Pending => {
-                if silent {
-                    unwritten.write(self, call.facts(), unix_us).map_err(unrecorded)?;
+    ) -> impl Future<Output = Result<(), Box<Fault>>> {
+        async move {
+            let wants = self.wants(permit.call(), trail);
+            let mut seats = match self.live().pools.try_take(&self.setup.tree, &wants) {
+                Some(seats) => seats,
+                None => self.seats(permit.call(), wants, trail).await?,
+            };
+            // Whoever waited for a seat may have been cancelled or run out of time meanwhile.
+            let (unix_us, mut now_us) = self.may_start(permit.call(), trail.wait.scope)?;
+            let LiveRun { context, finishing, .. } = self.live();
+            let bounded = permit.call().effects().determinism == Determinism::Bounded;
+            let frozen_unix_us = bounded.then_some(unix_us);
+            let start = Start { call: permit.call().no(), attempt: no, clock_us: frozen_unix_us };
+            trail.unwritten.started(start);
+            let silent = self.starts_silently(permit.call());
+            let accepted = match silent {
+                true => None,
+                false => Some(trail.write(permit.call().facts(), unix_us).map_err(unrecorded)?),
+            };
+            let Trail { unwritten, output, started_us, span, wait, .. } = &mut *trail;
+            let attempt = match accepted {
+                None => Attempt::silent(permit, no, &wait.passage),
+                Some(accepted) => match Attempt::start(permit, no, &wait.passage, accepted) {
+                    Started::Now(attempt) => attempt,
+                    Started::Later(starting) => {
+                        wait.begin(starting.call());
+                        let attempt = self.until(wait, starting.durable()).await;
+                        let attempt = attempt.map_err(|it| it.fault(Executed::NotExecuted))??;
+                        // The disk took its time, which is not the tool's.
+                        (_, now_us) = self.may_start(attempt.call(), wait.scope)?;
+                        attempt
+                    }
+                },
+            };
+            *started_us = Some(unix_us);
+            let call = attempt.call();
+            let grants =
+                self.grants(&attempt, frozen_unix_us, wait.scope.token(), &wait.life, &mut seats);
+            let (stages, performer) = (&self.setup.stages, &self.setup.performer);
+            *span = self.setup.spans.of(context.run, call, no, &finishing.redactor);
+            let mut performing = Performing::new(self, span, output);
+            let began = performing.begin(|| match stages.surround() {
+                false => performer.perform(attempt.entered(), &grants),
+                true => Box::pin(stages.perform(performer, attempt, &grants)),
+            });
+            // What is ready at once costs no timer.
+            let performed = match began.await {
+                Poll::Ready(performed) => performed,
+                Poll::Pending => {
+                    if silent {
+                        unwritten.write(self, call.facts(), unix_us).map_err(unrecorded)?;
+                    }
+                    self.bounded(performing, call, now_us, wait).await?
                 }
-                self.bounded(performing, call, now_us, wait).await?
+            };
+            match performed {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(err)) => Err(failed(err).into()),
+                Err(panic) => Err(panicked(panic, &wait.passage).into()),
             }
-        };
-        match performed {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(err)) => Err(failed(err).into()),
-            Err(panic) => Err(panicked(panic, &wait.passage).into()),
         }
     }
 
@@ -395,6 +416,8 @@ fn may_repeat(fault: &Fault, repeat: Repeat) -> bool {
             | BoundKind::RunWall
             | BoundKind::Memory
             | BoundKind::Fuel
+            | BoundKind::Table
+            | BoundKind::Stack
             | BoundKind::OutputBytes
             | BoundKind::Attempts
             | BoundKind::BatchCalls

@@ -87,6 +87,8 @@ impl LiveRun {
             thread: setup.thread.clone(),
             depth: setup.depth,
             depth_max: setup.limits.depth,
+            memory: setup.limits.memory,
+            fuel: setup.limits.fuel,
             witness: finishing.redactor.before(recorder.clone()),
             clock,
             holding: holding.clone(),

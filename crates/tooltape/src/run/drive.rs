@@ -56,7 +56,7 @@ impl Run {
                     let step = queue.steps[at].take().expect("a call becomes ready once");
                     let (aborts, step) = (step.aborts_siblings(), step.without_claim());
                     let mut call = Box::pin(async move {
-                        let settled = self.settle(step, scope).await;
+                        let settled = self.settle(|| step, scope).await;
                         (at, aborts, settled)
                     });
                     // Most calls of most batches are done at once, and need no place to wait.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::canon::Limits;
+use crate::grant::{FUEL_DEFAULT, MEMORY_DEFAULT};
 use crate::reply::OUTPUT_BYTES_DEFAULT;
 
 /// The wall time of an attempt, unless its tool says otherwise.
@@ -70,6 +71,11 @@ pub struct RunLimits {
     pub blocking: usize,
     /// The deepest nesting of runs.
     pub depth: u32,
+    /// The bytes of memory of an attempt where a runtime counts them, unless its tool says
+    /// otherwise.
+    pub memory: u64,
+    /// The fuel of an attempt where a runtime counts it, unless its tool says otherwise.
+    pub fuel: u64,
     /// How large arguments may be.
     pub arguments: Limits,
     /// How many bytes of a result a model reads, unless its tool says otherwise.
@@ -94,6 +100,8 @@ impl Default for RunLimits {
             mutations: MUTATIONS_DEFAULT,
             blocking: BLOCKING_DEFAULT,
             depth: DEPTH_DEFAULT,
+            memory: MEMORY_DEFAULT,
+            fuel: FUEL_DEFAULT,
             arguments: Limits::default(),
             output_bytes: OUTPUT_BYTES_DEFAULT,
         }
@@ -120,6 +128,8 @@ impl RunLimits {
             mutations: self.mutations.min(other.mutations),
             blocking: self.blocking.min(other.blocking),
             depth: self.depth.min(other.depth),
+            memory: self.memory.min(other.memory),
+            fuel: self.fuel.min(other.fuel),
             arguments: self.arguments.meet(other.arguments),
         }
     }

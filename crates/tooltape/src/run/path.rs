@@ -10,10 +10,10 @@ use crate::canon::Peek;
 use crate::fault::{BoundKind, Exceeded, Executed, Fault, ToolError};
 use crate::id::CallNo;
 use crate::label::{Label, joined};
-use crate::policy::{self, Halted, Judged, Permit, Refused, Verdict};
+use crate::policy::{self, Judged, Permit, Refused, Verdict};
 use crate::reply::{Finished, Normal, Reply, render, render_plain};
 use crate::spec::{Access, Requirement};
-use crate::tape::{Accepted, Event, TapeError};
+use crate::tape::{self, Accepted, Event, TapeError};
 use crate::tool::BoxFuture;
 use crate::toolbox::{Offer, Reading, Repairs, telling};
 
@@ -179,7 +179,10 @@ impl Run {
         proposal: Proposal,
         exceeds: impl FnOnce(&Resolved) -> Option<Exceeded>,
     ) -> Result<Call, Box<Unresolved>> {
-        let proposal = self.discreet(offer, proposal);
+        let mut proposal = proposal;
+        if !self.redactor().is_idle() {
+            proposal = self.discreet(offer, proposal);
+        }
         match self.resolved(offer, no, &proposal, exceeds) {
             Ok(it) => {
                 let bytes = self.setup.limits.arguments.bytes;
@@ -293,48 +296,79 @@ impl Run {
     }
 
     /// The only exit: whatever happened, it is recorded, rendered and returned here.
-    pub(super) async fn settle(&self, ready: Ready, scope: &Scope<'_>) -> Result<Reply, Parked> {
-        let Ready { resolved, writes_anything } = ready;
-        let mut trail = Trail::new(self, scope, writes_anything);
-        let (facts, performed) = match resolved {
-            Ok(call) => self.conduct(call, &mut trail).await,
-            Err(unresolved) => (unresolved.facts, Err(unresolved.fault.into())),
-        };
-        match trail.is_parked {
-            false => Ok(self.conclude(facts, performed, &mut trail).await),
-            true => Err(trail.parked(facts, trail.done_by_now())),
+    ///
+    /// The step is resolved here too, since whatever a future is handed is moved before it is used;
+    /// and what few calls wait for is boxed.
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` moves its arguments once more")]
+    pub(super) fn settle(
+        &self,
+        resolve: impl FnOnce() -> Ready,
+        scope: &Scope<'_>,
+    ) -> impl Future<Output = Result<Reply, Parked>> {
+        async move {
+            let Ready { resolved, writes_anything } = resolve();
+            let mut trail = Trail::new(self, scope, writes_anything);
+            let (facts, performed) = match resolved {
+                Ok(call) => match self.judge(call, &mut trail) {
+                    Judged::Permitted(mut permit) => {
+                        let performed = self.perform(&mut permit, &mut trail).await;
+                        (self.put_aside(permit, 1, &mut trail), performed)
+                    }
+                    Judged::Pending(pending) => Box::pin(self.inquire(pending, &mut trail)).await,
+                    Judged::Refused(Refused { call, fault }) => {
+                        (call.into_facts(), Err(fault.into()))
+                    }
+                },
+                Err(unresolved) => (unresolved.facts, Err(unresolved.fault.into())),
+            };
+            match trail.is_parked {
+                false => Ok(self.conclude(facts, performed, &mut trail).await),
+                true => Err(trail.parked(facts, trail.done_by_now())),
+            }
         }
     }
 
     /// Records, renders and returns what became of a call. What its tool returned is in its trail.
-    #[inline]
-    pub(super) async fn conclude(
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` moves its arguments once more")]
+    pub(super) fn conclude(
         &self,
         facts: Arc<Facts>,
         performed: Result<(), Box<Fault>>,
         trail: &mut Trail<'_>,
+    ) -> impl Future<Output = Reply> {
+        async move {
+            let ended_us = self.setup.clock.unix_us();
+            let elapsed_us = trail.started_us.map_or(0, |started| ended_us.saturating_sub(started));
+            let label = self.label_of(&facts, trail);
+            let finishing = &self.live().finishing;
+            let plain = trail.output.as_mut().filter(|output| finishing.is_plain(output, &facts));
+            let reply = match plain {
+                Some(output) => render_plain(facts, output, label, elapsed_us),
+                None => Box::pin(self.finish(facts, performed, (label, elapsed_us), trail)).await,
+            };
+            let reply = self.with_spent(self.endorsed(reply), trail.wait.life.get());
+            self.live().budget.spend(reply.bytes());
+            self.spent(reply.facts(), reply.executed, trail.reserved);
+            trail.span.settled(&reply);
+            match trail.settle(reply.facts(), ended_us, reply.recorded()) {
+                Ok(Accepted::Now) => reply,
+                recorded => Box::pin(self.recorded(reply, recorded)).await,
+            }
+        }
+    }
+
+    /// The reply, once it is on the tape as well as it must be, or that it could not get there.
+    async fn recorded(
+        &self,
+        reply: Reply,
+        accepted: Result<Accepted, Box<tape::Refused>>,
     ) -> Reply {
-        let access = facts.registered.as_ref().map(|tool| tool.effects().access);
-        let ended_us = self.setup.clock.unix_us();
-        let elapsed_us = trail.started_us.map_or(0, |started| ended_us.saturating_sub(started));
-        let label = self.label_of(&facts, trail);
-        let finishing = &self.live().finishing;
-        let plain = trail.output.take_if(|output| finishing.is_plain(output, &facts));
-        let reply = match plain {
-            Some(output) => render_plain(facts, output, label, elapsed_us),
-            // Boxed, because most calls never come here.
-            None => Box::pin(self.finish(facts, performed, (label, elapsed_us), trail)).await,
-        };
-        let reply = self.with_spent(self.endorsed(reply), trail.wait.life.get());
-        self.live().budget.spend(reply.bytes());
-        self.spent(reply.facts(), reply.executed, trail.reserved);
-        trail.span.settled(&reply);
+        let access = reply.facts().registered.as_ref().map(|tool| tool.effects().access);
         // What was done must be on the tape for good before anybody goes on.
         let matters = access == Some(Access::Write) && reply.executed != Executed::NotExecuted;
-        let recorded = match trail.settle(reply.facts(), ended_us, reply.recorded()) {
-            Ok(Accepted::Now) => return reply,
+        let recorded = match accepted {
             Ok(Accepted::Later(durable)) if matters => self.durable(durable).await,
-            Ok(Accepted::Later(_)) => Ok(()),
+            Ok(Accepted::Now | Accepted::Later(_)) => Ok(()),
             Err(refused) => Err(refused.err),
         };
         match recorded {
@@ -385,33 +419,6 @@ impl Run {
         })
     }
 
-    /// Call to output, which is left in the trail. Each stage takes what the one before it made.
-    async fn conduct(
-        &self,
-        call: Call,
-        trail: &mut Trail<'_>,
-    ) -> (Arc<Facts>, Result<(), Box<Fault>>) {
-        let permitted = match self.judge(call, trail) {
-            Judged::Permitted(permit) => Ok(permit),
-            Judged::Pending(pending) => self.ask(pending, trail, None, &[]).await,
-            Judged::Refused(refused) => Err(refused.into()),
-        };
-        match permitted {
-            Ok(mut permit) => {
-                let performed = self.perform(&mut permit, trail).await;
-                (self.put_aside(permit, 1, trail), performed)
-            }
-            Err(Halted::Refused(Refused { call, fault })) => (call.into_facts(), Err(fault.into())),
-            Err(Halted::Parked(call)) => {
-                // It is taken again once somebody has answered.
-                self.spent(call.facts(), Executed::NotExecuted, trail.reserved);
-                trail.reserved = false;
-                trail.park();
-                (call.into_facts(), Err(cancelled(Executed::NotExecuted).into()))
-            }
-        }
-    }
-
     /// The call that was performed. It is put aside where a child of it waits for an answer.
     #[inline]
     pub(super) fn put_aside(
@@ -435,7 +442,10 @@ impl Run {
     }
 
     pub(super) fn judge(&self, call: Call, trail: &mut Trail<'_>) -> Judged {
-        let verdict = self.reserve(&call, self.verdict(&call));
+        let mut verdict = self.verdict(&call);
+        if !call.facts().spends().is_empty() {
+            verdict = self.reserve(&call, verdict);
+        }
         trail.reserved = !matches!(verdict, Verdict::Deny { .. });
         trail.unwritten.judged(&verdict);
         verdict.apply(call)
@@ -445,19 +455,21 @@ impl Run {
     #[inline]
     pub(super) fn verdict(&self, call: &Call) -> Verdict {
         let requires = call.registered().requires();
-        let withheld = match (requires, &call.effects().workspace_root) {
-            ([], None) => None,
-            (requires, _) => self.withheld(call, requires).or_else(|| policy::outside(call)),
-        };
-        let verdict = match (withheld, self.setup.strict) {
-            (None, false) => policy::judge(&*self.setup.policy, call),
-            (None, true) => policy::judge(&*self.setup.policy, call).strictly(call),
-            (Some(denied), _) => denied,
-        };
-        match call.facts().context_kept() {
-            None => verdict,
-            Some(label) => self.setup.taint.judge(label, call, self.setup.strict, verdict),
+        if !requires.is_empty() || call.effects().workspace_root.is_some() {
+            let withheld = self.withheld(call, requires).or_else(|| policy::outside(call));
+            if let Some(denied) = withheld {
+                return denied;
+            }
         }
+        let mut verdict = policy::judge(&*self.setup.policy, call);
+        // Each of these is for few calls, and no verdict on another is moved for it.
+        if self.setup.strict {
+            verdict = verdict.strictly(call);
+        }
+        if let Some(label) = call.facts().context_kept() {
+            verdict = self.setup.taint.judge(label, call, self.setup.strict, verdict);
+        }
+        verdict
     }
 
     /// The denial of a call that needs what the run does not hold.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Tool;
+use super::redeclared::Redeclared;
 use crate::canon::{Canon, Domain, Hash, Peek, Uncanonical};
 use crate::fault::{ToolError, panic_text};
 use crate::grant::{Need, use_of};
@@ -16,7 +17,8 @@ use crate::label::Label;
 use crate::right::{Right, RightError, SpendScope};
 use crate::schema::{Checker, SchemaError};
 use crate::spec::{
-    Access, Bounds, Effects, Enforced, Footprint, FootprintOf, Requirement, Retry, Spec, Typed,
+    Access, Bounds, Determinism, Effects, Enforced, Footprint, FootprintOf, Requirement, Retry,
+    Spec, Typed,
 };
 
 /// A tool that passed every check at registration.
@@ -114,6 +116,16 @@ impl Registered {
     pub(crate) fn enforced(&self, enforced: Enforced) -> Result<Registered, RegisterError> {
         let again = Registered::new(self.tool.clone())?;
         let (touches, promoted) = (self.touches.clone(), self.promoted);
+        Ok(Registered { touches, promoted, enforced, ..again })
+    }
+
+    /// The same tool, of which the host says something else.
+    pub(crate) fn redeclared(
+        &self,
+        change: impl FnOnce(&mut Spec),
+    ) -> Result<Registered, RegisterError> {
+        let again = Registered::new(Arc::new(Redeclared::new(self.tool.clone(), change)))?;
+        let (touches, promoted, enforced) = (self.touches.clone(), self.promoted, self.enforced);
         Ok(Registered { touches, promoted, enforced, ..again })
     }
 
@@ -228,6 +240,13 @@ impl Registered {
     /// Who holds it to what it declares.
     pub fn enforced_by(&self) -> Enforced {
         self.enforced
+    }
+
+    /// Whether its results surely depend on no more than it declares: where a WASM runtime hands a
+    /// tool no more than arguments, a clock that stands and seeded randomness, there is no more.
+    pub fn is_proven(&self) -> bool {
+        self.enforced == Enforced::Wasm
+            && self.effects().determinism != Determinism::NonDeterministic
     }
 
     /// Whether the host lets its writes overlap those of other promoted tools.

@@ -202,6 +202,7 @@ async fn a_reply_says_what_enforced_its_tool_and_the_tape_keeps_it() {
     let records = tape.records(run.id());
     let replay = Replay::of_records(records).with(&toolbox).policy(Rules::allow_reads());
     assert!(replay.check().await.unwrap().divergences.is_empty());
+    assert!(replies.iter().all(|reply| !reply.proven && json!(reply)["determinism"].is_null()));
     // The host may know better what a tool touches, or let it overlap, and that stays.
     toolbox.touching("wasm", FootprintOf::args("none", |_| Footprint::none())).unwrap();
     assert_eq!(toolbox.get("wasm").unwrap().enforced_by(), Enforced::Wasm);
