@@ -17,6 +17,7 @@ mod sqlite;
 mod subscribe;
 mod turn;
 mod verify;
+mod whole;
 
 pub use chain::{Head, verify};
 pub use event::{EVENT_VERSION, Event, ForkPoint, Parent, Record};
@@ -25,7 +26,7 @@ pub use head::{End, RunHead};
 pub use key::Key;
 pub use line::{Line, STAMPS};
 pub use memory::MemoryTape;
-pub(crate) use recorder::{Accepted, Recorder, Refused};
+pub(crate) use recorder::{Accepted, Recorder, Recording, Refused};
 #[cfg(feature = "sign")]
 pub use sign::SignKey;
 #[cfg(feature = "sqlite")]
@@ -41,6 +42,7 @@ pub use subscribe::{
 };
 pub use turn::{Nudge, ProposalEvent, Recalled, RecalledReply, TurnEvent, Usage};
 pub use verify::{Damage, InDoubt, Verified, Verify};
+pub(crate) use whole::Whole;
 
 use crate::id::RunId;
 use crate::tool::BoxFuture;

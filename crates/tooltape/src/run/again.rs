@@ -20,7 +20,7 @@ use crate::reply::{Finished, Normal, Reply, render};
 use crate::right::{Holding, Rights, SpendScope};
 use crate::spec::Spec;
 use crate::sync::OnceLock;
-use crate::tape::MemoryTape;
+use crate::tape::{MemoryTape, Recording};
 use crate::tool::Output;
 use crate::toolbox::{Offer, Toolbox};
 
@@ -37,7 +37,7 @@ impl Run {
         (setup.depth, setup.parent, setup.label) = (depth, parent, label);
         // Handles are not there in a replay, so what they conferred is taken from the tape.
         setup.rights = rights.map_or(setup.rights.take(), |rights| Some(Rights::clone(&rights)));
-        setup.tape = Arc::new(tape);
+        setup.tape = Recording::new(tape);
         setup.grants.insert(Artifacts::memory());
         self
     }

@@ -23,7 +23,7 @@ use crate::policy::{Answer, Approver, Pending, Policy, Rules};
 use crate::reply::{Framing, Redactor};
 use crate::right::{Holding, Hosts, Rights};
 use crate::sync::Mutex;
-use crate::tape::{MemoryTape, Parent, Tape};
+use crate::tape::{MemoryTape, Parent, Recording, Tape};
 use crate::tool::{BoxFuture, Output};
 use crate::toolbox::{Reading, Repairs, Toolbox};
 
@@ -49,7 +49,7 @@ pub(super) struct Setup {
     pub(super) ledger: Arc<Ledger>,
     pub(super) policy: Arc<dyn Policy>,
     pub(super) approver: Option<Arc<Approver>>,
-    pub(super) tape: Arc<dyn Tape>,
+    pub(super) tape: Recording,
     pub(super) performer: Layered,
     pub(super) stages: Stages,
     pub(super) spans: Spans,
@@ -108,7 +108,7 @@ impl Setup {
             spending: None,
             policy: Arc::new(Rules::allow_reads()),
             approver: None,
-            tape: Arc::new(MemoryTape::default()),
+            tape: Recording::new(MemoryTape::default()),
             performer: Layered::new(Live),
             stages: Stages::default(),
             spans: Spans::default(),
@@ -198,7 +198,7 @@ impl Run {
     /// Replaces the tape, which is in memory.
     #[must_use]
     pub fn tape(mut self, tape: impl Tape + 'static) -> Run {
-        self.setup.tape = Arc::new(tape);
+        self.setup.tape = Recording::new(tape);
         self
     }
 

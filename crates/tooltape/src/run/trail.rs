@@ -13,7 +13,7 @@ use crate::perform::{Passage, Span};
 use crate::policy::Verdict;
 use crate::reply::{Finished, Normal, Reply, render};
 use crate::sync::OnceLock;
-use crate::tape::{Accepted, Event, Refused, TapeError};
+use crate::tape::{Accepted, Event, Refused, TapeError, Whole};
 use crate::tool::Output;
 
 /// What a call has left behind so far.
@@ -86,6 +86,18 @@ impl Unwritten {
     pub(super) fn push(&mut self, event: Event) {
         self.others.extend(self.started.take().map(Event::from));
         self.others.push(event);
+    }
+
+    /// The judgement and the start, where there are both, and nothing else happened that the tape
+    /// must know. They are taken then, and none are left.
+    #[inline]
+    fn take_all(&mut self) -> Option<(Judgement, Start)> {
+        if !self.proposed || self.judged.is_none() || !self.others.is_empty() {
+            return None;
+        }
+        let start = self.started.take()?;
+        self.proposed = false;
+        self.judged.take().zip(Some(start))
     }
 
     /// Lists the events in their order. None are left.
@@ -201,7 +213,13 @@ impl<'r> Trail<'r> {
         settled: Reply,
     ) -> Result<Accepted, Box<Refused>> {
         self.wait.close();
-        self.wait.run.live().recorder.append_at(at_us, |events| {
+        let recorder = &self.wait.run.live().recorder;
+        if let Some((Judgement { verdict, rule }, start)) = self.unwritten.take_all() {
+            let Start { attempt, clock_us, .. } = start;
+            let make = || Whole { verdict, rule, attempt, clock_us, settled };
+            return recorder.append_whole_at(at_us, (facts.call, attempt), make);
+        }
+        recorder.append_at(at_us, |events| {
             self.unwritten.list(facts, events);
             events.extend(iter::once_with(|| Event::Settled(settled)));
         })

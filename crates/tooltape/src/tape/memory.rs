@@ -1,10 +1,11 @@
 //! A tape in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::{Arc, PoisonError};
 
 use super::{
-    Ack, Append, Event, Head, InDoubt, Key, Line, READ_RECORDS_MAX, Record, Tape, TapeError,
+    Ack, Append, Event, Head, InDoubt, Key, Line, READ_RECORDS_MAX, Record, Tape, TapeError, Whole,
 };
 use crate::id::{CallNo, RunId};
 use crate::sync::{Mutex, MutexGuard};
@@ -63,18 +64,52 @@ impl Reels {
 #[derive(Default)]
 struct Reel {
     /// The events, in blocks that are filled once and never moved.
-    blocks: Vec<Vec<Event>>,
-    /// How many they are.
+    blocks: Vec<Vec<Entry>>,
+    /// How many events they are.
     len: usize,
-    /// When they were written: for each append, its first event and the moment.
-    stamps: Vec<(usize, u64)>,
+    /// The appends, in their order.
+    stamps: Vec<Stamp>,
     taken: Taken,
     /// The chain as far as somebody has asked for it.
     head: Option<Head>,
 }
 
-/// The least and the most events of a block; between them, a block doubles what there is.
-const BLOCK_EVENTS: (usize, usize) = (16, 4_096);
+/// One append.
+struct Stamp {
+    /// Its first event.
+    first: usize,
+    /// When it was written.
+    at_us: u64,
+    /// The block of its first entry, and which of that it is.
+    place: (usize, usize),
+}
+
+/// What stands at one place of a reel.
+enum Entry {
+    One(Event),
+    Whole(Whole),
+}
+
+impl Entry {
+    /// How many events it is.
+    fn len(&self) -> usize {
+        match self {
+            Entry::One(_) => 1,
+            Entry::Whole(_) => Whole::EVENTS,
+        }
+    }
+
+    fn event(&self, at: usize) -> Event {
+        match self {
+            Entry::One(event) => event.clone(),
+            Entry::Whole(whole) => whole.event(at),
+        }
+    }
+}
+
+/// The least and the most entries of a block; between them, each has room for twice as many as the
+/// one before it.
+const BLOCK_ENTRIES: (usize, usize) = (16, 4_096);
 
 impl MemoryTape {
     /// All records of a run.
@@ -114,8 +149,8 @@ impl MemoryTape {
     /// The run that started a run.
     fn parent(&self, run: RunId) -> Option<RunId> {
         match self.reels().get(run)?.blocks.first()?.first()? {
-            Event::RunStarted { parent, .. } => parent.as_ref().map(|parent| parent.run),
-            _ => None,
+            Entry::One(Event::RunStarted { parent, .. }) => parent.as_ref().map(|it| it.run),
+            Entry::One(_) | Entry::Whole(_) => None,
         }
     }
 
@@ -139,8 +174,22 @@ impl MemoryTape {
         Ok(head)
     }
 
+    /// Appends all events of a call. What is refused is not made.
+    #[inline]
+    pub(super) fn append_whole<F: FnOnce() -> Whole>(
+        &self,
+        (run, after): (RunId, u64),
+        at_us: u64,
+        keys: [Key; 2],
+        make: F,
+    ) -> Result<(), F> {
+        self.reels().get_or_insert(run).append_whole(after, at_us, keys, make)
+    }
+
+    #[inline]
     fn reels(&self) -> MutexGuard<'_, Reels> {
-        // Each append is checked before anything is changed, so a panic leaves no half of one.
+        // Each append is checked before anything is changed, and counted once it is there, so a
+        // panic leaves no half of one.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -148,34 +197,78 @@ impl MemoryTape {
 impl Reel {
     fn records(&self, run: RunId, from: u64) -> impl Iterator<Item = Record> {
         let from = usize::try_from(from).unwrap_or(usize::MAX).min(self.len);
-        let mut append = self.stamps.partition_point(|(first, _)| *first <= from).saturating_sub(1);
-        (from..).zip(self.blocks.iter().flatten().skip(from)).map(move |(seq, event)| {
-            append += usize::from(self.stamps.get(append + 1).is_some_and(|next| next.0 == seq));
-            Record::new(run, seq as u64, self.stamps[append].1, event.clone())
+        let mut append = self.stamps.partition_point(|it| it.first <= from).saturating_sub(1);
+        let begin = self.stamps.get(append).map(|it| (it.first, it.place));
+        let (mut next, (block, entry)) = begin.unwrap_or_default();
+        let mut blocks = self.blocks[block..].iter();
+        let rest = blocks.next().map_or(&[][..], |block| &block[entry..]);
+        let events = rest.iter().chain(blocks.flatten()).flat_map(move |entry| {
+            let (first, len) = (next, entry.len());
+            next += len;
+            (from.saturating_sub(first).min(len)..len).map(|at| entry.event(at))
+        });
+        (from..).zip(events).map(move |(seq, event)| {
+            append += usize::from(self.stamps.get(append + 1).is_some_and(|it| it.first == seq));
+            Record::new(run, seq as u64, self.stamps[append].at_us, event)
         })
     }
 
     fn append(&mut self, append: Append<'_>) -> Result<(), TapeError> {
-        let (found, events) = (self.len, append.events);
-        if append.after != found as u64 {
-            return Err(TapeError::Conflict { expected: append.after, found: found as u64 });
-        }
+        let Append { after, at_us, events, .. } = append;
+        self.is_at(after)?;
         self.taken.take_all(events)?;
         if !events.is_empty() {
-            self.stamps.push((found, append.at_us));
-            self.len += events.len();
-            self.block(events.len()).append(events);
+            let len = events.len();
+            self.push((len, len), at_us, events.drain(..).map(Entry::One));
         }
         Ok(())
     }
 
+    /// The same for all events of a call, which take these keys. What is refused is not made.
+    #[inline]
+    fn append_whole<F: FnOnce() -> Whole>(
+        &mut self,
+        after: u64,
+        at_us: u64,
+        keys: [Key; 2],
+        make: F,
+    ) -> Result<(), F> {
+        if self.is_at(after).is_err() || self.taken.take_both(keys).is_err() {
+            return Err(make);
+        }
+        // Made where it stays.
+        self.push((1, Whole::EVENTS), at_us, iter::once_with(|| Entry::Whole(make())));
+        Ok(())
+    }
+
+    /// Puts so many entries, which are so many events, into one block.
+    #[inline]
+    fn push(
+        &mut self,
+        (len, events): (usize, usize),
+        at_us: u64,
+        entries: impl Iterator<Item = Entry>,
+    ) {
+        let block = self.block(len);
+        let entry = block.len();
+        block.extend(entries);
+        let (first, place) = (self.len, (self.blocks.len() - 1, entry));
+        self.stamps.push(Stamp { first, at_us, place });
+        self.len += events;
+    }
+
+    fn is_at(&self, expected: u64) -> Result<(), TapeError> {
+        let found = self.len as u64;
+        if expected == found { Ok(()) } else { Err(TapeError::Conflict { expected, found }) }
+    }
+
     /// The last block, or a new one if that has too little room.
-    fn block(&mut self, events: usize) -> &mut Vec<Event> {
-        let room = self.blocks.last().map_or(0, |block| block.capacity() - block.len());
-        if room < events {
-            let (least, most) = BLOCK_EVENTS;
-            let size = self.len.clamp(least, most).max(events);
-            self.blocks.push(Vec::with_capacity(size));
+    fn block(&mut self, entries: usize) -> &mut Vec<Entry> {
+        let (room, last) =
+            self.blocks.last().map_or((0, 0), |it| (it.capacity() - it.len(), it.capacity()));
+        if room < entries {
+            let (least, most) = BLOCK_ENTRIES;
+            self.blocks.push(Vec::with_capacity((2 * last).clamp(least, most).max(entries)));
         }
         self.blocks.last_mut().expect("there is a last block now")
     }
@@ -203,7 +296,21 @@ impl Taken {
         Ok(())
     }
 
+    /// Takes two keys, or none.
+    #[inline]
+    fn take_both(&mut self, [first, second]: [Key; 2]) -> Result<(), TapeError> {
+        if !self.take(first) {
+            return Err(TapeError::KeyTaken { key: first });
+        }
+        if !self.take(second) {
+            self.give_back(first);
+            return Err(TapeError::KeyTaken { key: second });
+        }
+        Ok(())
+    }
+
     /// Takes a key; false if it was taken already.
+    #[inline]
     pub(super) fn take(&mut self, key: Key) -> bool {
         let (list, key) = place(key);
         let list = &mut self.0[list];

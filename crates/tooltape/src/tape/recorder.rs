@@ -1,9 +1,11 @@
 //! The one writer of a run's records.
 
+use std::any::Any;
+use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
 
 use super::subscribe::Subscribers;
-use super::{Ack, Append, Backlog, Event, Subscription, Tape, TapeError};
+use super::{Ack, Append, Backlog, Event, MemoryTape, Subscription, Tape, TapeError, Whole};
 use crate::fault::clip;
 use crate::grant::{Clock, Note, Noted, PROGRESS_BYTES_MAX, Stored, Witness};
 use crate::id::{CallNo, RunId};
@@ -13,13 +15,37 @@ use crate::tool::BoxFuture;
 
 /// Appends a run's events in one order, each at its place.
 pub(crate) struct Recorder {
-    tape: Arc<dyn Tape>,
+    tape: Recording,
     run: RunId,
     clock: Clock,
     /// What goes before the first event.
     opening: Event,
     redactor: Redactor,
     pen: Mutex<Pen>,
+}
+
+/// The tape that a run is recorded on. All that is written goes through the one primitive of
+/// [`Tape`], but for calls that a tape in memory takes as one.
+#[derive(Clone)]
+pub(crate) struct Recording {
+    tape: Arc<dyn Tape>,
+    /// The same, where it is in memory and nobody stands between.
+    memory: Option<MemoryTape>,
+}
+
+impl Recording {
+    pub(crate) fn new(tape: impl Tape + 'static) -> Recording {
+        let memory = (&tape as &dyn Any).downcast_ref::<MemoryTape>().cloned();
+        Recording { tape: Arc::new(tape), memory }
+    }
+}
+
+impl Deref for Recording {
+    type Target = dyn Tape;
+
+    fn deref(&self) -> &(dyn Tape + 'static) {
+        &*self.tape
+    }
 }
 
 /// What whoever writes holds.
@@ -35,7 +61,7 @@ struct Pen {
 }
 
 impl Recorder {
-    pub(crate) fn new(tape: Arc<dyn Tape>, run: RunId, clock: Clock, opening: Event) -> Recorder {
+    pub(crate) fn new(tape: Recording, run: RunId, clock: Clock, opening: Event) -> Recorder {
         let (redactor, pen) = (Redactor::default(), Mutex::default());
         Recorder { tape, run, clock, opening, redactor, pen }
     }
@@ -77,9 +103,47 @@ impl Recorder {
         at_us: u64,
         list: impl FnOnce(&mut Vec<Event>),
     ) -> Result<Accepted, Box<Refused>> {
-        // Held while the tape accepts the events, never while they become durable.
+        self.write(&mut self.pen(), at_us, list)
+    }
+
+    /// Appends all events of a call, which was over at this moment.
+    ///
+    /// A tape in memory takes them as one, if nobody watches and nothing is hidden: it checks them
+    /// as it checks any append, and whoever reads finds the same records.
+    #[inline]
+    pub(crate) fn append_whole_at(
+        &self,
+        at_us: u64,
+        (call, attempt): (CallNo, u32),
+        make: impl FnOnce() -> Whole,
+    ) -> Result<Accepted, Box<Refused>> {
         let mut pen = self.pen();
-        let Pen { len, events, subscribers, refused } = &mut *pen;
+        let is_seen = !pen.subscribers.is_empty() || !self.redactor.is_idle();
+        let make = match &self.tape.memory {
+            Some(memory) if pen.len > 0 && !is_seen => {
+                let (at, keys) = ((self.run, pen.len), Whole::keys(call, attempt));
+                match memory.append_whole(at, at_us, keys, make) {
+                    Ok(()) => {
+                        pen.len += Whole::EVENTS as u64;
+                        return Ok(Accepted::Now);
+                    }
+                    Err(make) => make,
+                }
+            }
+            Some(_) | None => make,
+        };
+        self.write(&mut pen, at_us, |events| make().list(events))
+    }
+
+    #[inline]
+    fn write(
+        &self,
+        pen: &mut Pen,
+        at_us: u64,
+        list: impl FnOnce(&mut Vec<Event>),
+    ) -> Result<Accepted, Box<Refused>> {
+        // Held while the tape accepts the events, never while they become durable.
+        let Pen { len, events, subscribers, refused } = pen;
         // A tape that panicked may have left some.
         events.clear();
         if *len == 0 {

@@ -36,6 +36,7 @@ mod names;
 mod resolving;
 mod resolve_corpus;
 mod at_once;
+mod whole_calls;
 mod hostile;
 mod path;
 mod footprints;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use shuttle::future::{self, block_on};
 use shuttle::thread;
-use tooltape::{Effects, Empty, MemoryTape, Progress, Spec, ToolError, tool_fn, tool_fn_blocking};
+use tooltape::{
+    Access, Effects, Empty, MemoryTape, Progress, Spec, ToolError, tool_fn, tool_fn_blocking,
+};
 
 use crate::stage::{all_succeeded, batch, check, in_order, run, tape_is_whole};
 
@@ -27,8 +29,13 @@ fn records_that_are_written_at_once_have_one_order_and_no_gap() {
                 progress.say("two");
                 Ok::<_, ToolError>(())
             });
-            let run = Arc::new(run([say, shout], &tape, |_| {}));
-            let writers = ["say {}\nsay {}", "shout {}\nsay {}", "shout {}"].map(|script| {
+            // The tape keeps what it does as one.
+            let spec = Spec::new("hum", "Says nothing.").access(Access::Pure);
+            let hum = tool_fn(spec, async |_: Empty| Ok::<_, ToolError>(()));
+            let run = Arc::new(run([say, shout, hum], &tape, |_| {}));
+            let scripts =
+                ["say {}\nsay {}", "shout {}\nsay {}", "shout {}", "hum {}", "hum {}\nhum {}"];
+            let writers = scripts.map(|script| {
                 let run = run.clone();
                 future::spawn(async move { all_succeeded(&batch(&run, script).await) })
             });
@@ -50,8 +57,8 @@ fn records_that_are_written_at_once_have_one_order_and_no_gap() {
             for task in writers.into_iter().chain([reader]) {
                 task.await.unwrap();
             }
-            let calls = 5;
-            let of_calls = calls * (3 + 2 + 1);
+            let (calls, hums) = (5, 3);
+            let of_calls = calls * (3 + 2 + 1) + hums * (3 + 1);
             assert_eq!(tape.records(run.id()).len(), 1 + of_calls);
             tape_is_whole(&tape);
         });
