@@ -233,7 +233,7 @@ impl Reel {
         keys: [Key; 2],
         make: F,
     ) -> Result<(), F> {
-        if self.is_at(after).is_err() || self.taken.take_both(keys).is_err() {
+        if self.is_at(after).is_err() || !self.taken.take_both(keys) {
             return Err(make);
         }
         // Made where it stays.
@@ -296,17 +296,17 @@ impl Taken {
         Ok(())
     }
 
-    /// Takes two keys, or none.
+    /// Takes two keys, or none; false if one was taken already.
     #[inline]
-    fn take_both(&mut self, [first, second]: [Key; 2]) -> Result<(), TapeError> {
+    fn take_both(&mut self, [first, second]: [Key; 2]) -> bool {
         if !self.take(first) {
-            return Err(TapeError::KeyTaken { key: first });
+            return false;
         }
-        if !self.take(second) {
+        let both = self.take(second);
+        if !both {
             self.give_back(first);
-            return Err(TapeError::KeyTaken { key: second });
         }
-        Ok(())
+        both
     }
 
     /// Takes a key; false if it was taken already.

@@ -135,6 +135,8 @@ impl Recorder {
         self.write(&mut pen, at_us, |events| make().list(events))
     }
 
+    /// Appends events by the pen, which is held while the tape accepts them, and never while they
+    /// become durable.
     #[inline]
     fn write(
         &self,
@@ -142,7 +144,6 @@ impl Recorder {
         at_us: u64,
         list: impl FnOnce(&mut Vec<Event>),
     ) -> Result<Accepted, Box<Refused>> {
-        // Held while the tape accepts the events, never while they become durable.
         let Pen { len, events, subscribers, refused } = pen;
         // A tape that panicked may have left some.
         events.clear();
