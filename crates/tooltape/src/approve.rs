@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::Facts;
 use crate::canon::{Canon, Domain, Hash};
 use crate::id::{CallNo, RunId, ToolId};
+use crate::proposal::Facts;
 
 /// A question whether a call may run.
 ///

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::call::Proposal;
 use crate::fault::clip;
 use crate::model::Message;
+use crate::proposal::Proposal;
 use crate::reply::{Reply, share};
 use crate::spec::History;
 

@@ -33,11 +33,12 @@ mod schema;
 mod tool;
 pub mod builtin;
 // one call
+mod proposal;
+mod reply;
 mod call;
 mod toolbox;
 mod approve;
 mod policy;
-mod reply;
 mod verbatim;
 // doing
 mod tape;
@@ -63,7 +64,7 @@ pub use agent::{
 pub use approve::Question;
 pub use artifact::{Artifact, ArtifactError, ArtifactId, ArtifactPart, Artifacts, NotAnArtifact};
 pub use batch::{Claim, Order, Waiting};
-pub use call::{Arguments, Call, Facts, Outcome, Proposal, RepairStep};
+pub use call::Call;
 pub use canon::{
     CANON_PROFILE, Canon, Doc, Domain, Hash, Kind, Limits, Node, NotAHash, Place, Sets,
     Uncanonical, Unreadable,
@@ -84,6 +85,7 @@ pub use model::{
 };
 pub use perform::{Attempt, FromTape, Live, Perform};
 pub use policy::{Answer, Approver, Pending, Permit, Policy, Rule, Rules, Verdict};
+pub use proposal::{Arguments, Facts, Outcome, Proposal, RepairStep};
 pub use replay::{
     CallDiff, Cause, Change, Diff, Divergence, RecordTest, Replay, ReplayError, Report, Stage,
 };

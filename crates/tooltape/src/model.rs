@@ -11,7 +11,7 @@ pub(crate) use recorded::again;
 pub use request::{Choice, Delta, Request};
 pub use script::{Script, ScriptError};
 
-use crate::call::Proposal;
+use crate::proposal::Proposal;
 use crate::reply::Reply;
 pub use crate::tape::Usage;
 use crate::tape::{ProposalEvent, TurnEvent};

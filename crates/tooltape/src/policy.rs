@@ -12,7 +12,6 @@ mod strict;
 
 use std::borrow::Cow;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Arc;
 
 pub use argument::{ARGUMENT_STEPS_MAX, Argument, ArgumentError, Test};
 pub use glob::{GLOB_BYTES_MAX, GLOB_WAYS_MAX, Glob, GlobError};
@@ -24,10 +23,11 @@ use serde::Serialize;
 pub(crate) use strict::outside;
 
 use crate::approve::Question;
-use crate::call::{Call, Facts};
+use crate::call::Call;
 use crate::canon::{Canon, Domain, Hash};
 use crate::fault::{Denied, Fault, ToolError};
 use crate::id::RunId;
+use crate::reply::Draft;
 use crate::tool::BoxFuture;
 
 /// A decision about one call, and the rule that made it.
@@ -159,9 +159,9 @@ impl Permit {
         Refused { call: self.call, fault: denied("answer".into(), Some(told)) }
     }
 
-    /// What the reply is for. Nothing more can be performed.
-    pub(crate) fn into_facts(self) -> Arc<Facts> {
-        self.call.into_facts()
+    /// What the reply is made of. Nothing more can be performed.
+    pub(crate) fn into_draft(self) -> Draft {
+        self.call.into_draft()
     }
 }
 

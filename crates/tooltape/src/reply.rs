@@ -1,6 +1,7 @@
 //! What a model reads back, and what the application sees of it.
 
 mod bound;
+mod draft;
 mod fault;
 mod finish;
 mod frame;
@@ -18,6 +19,7 @@ pub(crate) use bound::share;
 pub use bound::{
     BLOCKS_MAX, IMAGE_BYTES_MAX, MEDIA_TYPE_BYTES_MAX, OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MIN,
 };
+pub(crate) use draft::Draft;
 pub use fault::FaultView;
 pub use finish::FAULT_BYTES_MAX;
 use finish::OnTape;
@@ -33,10 +35,10 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::call::{Facts, Outcome};
 use crate::canon::{Canon, Doc, Domain, Hash, Limits};
 use crate::fault::{Executed, Fault, ToolError};
 use crate::label::Label;
+use crate::proposal::{Facts, Outcome};
 use crate::right::SpendScope;
 use crate::schema::Checker;
 use crate::spec::{Enforced, Vote};
@@ -66,7 +68,7 @@ impl Deref for Reply {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Rendered {
-    facts: Arc<Facts>,
+    facts: Facts,
     /// Whether the call's effect happened.
     pub executed: Executed,
     /// Whether the call failed.
@@ -99,6 +101,17 @@ pub struct Rendered {
     /// nothing else.
     pub proven: bool,
     more: Option<Box<More>>,
+}
+
+impl Rendered {
+    /// What its tool was held to, and how long it took.
+    #[inline]
+    fn held(&mut self, elapsed_us: u64) {
+        self.elapsed_us = elapsed_us;
+        let Some(tool) = self.facts.registered.as_deref() else { return };
+        self.vote = tool.effects().vote;
+        (self.enforced_by, self.proven) = (tool.enforced_by(), tool.is_proven());
+    }
 }
 
 impl Deref for Rendered {
@@ -177,7 +190,7 @@ impl Serialize for Rendered {
 impl Reply {
     /// What the call was.
     #[inline]
-    pub(crate) fn facts(&self) -> &Arc<Facts> {
+    pub(crate) fn facts(&self) -> &Facts {
         &self.0.facts
     }
 
@@ -208,7 +221,8 @@ impl Reply {
     }
 
     /// What a tape says became of a call, said again of the call as it is known now.
-    pub(crate) fn again(&self, facts: Arc<Facts>) -> Reply {
+    pub(crate) fn again(&self, draft: Draft) -> Reply {
+        let facts = draft.into_facts();
         let tool = facts.registered.as_deref();
         let vote = tool.map_or(Vote::Counting, |tool| tool.spec().effects.vote);
         Reply(Arc::new(Rendered { facts, vote, ..Rendered::clone(self) }))
@@ -286,38 +300,25 @@ impl Reply {
 /// Renders a result. With [`render_plain`], the only constructor of a reply.
 #[inline]
 pub(crate) fn render(
-    facts: Arc<Facts>,
+    draft: Draft,
     finished: Finished,
     label: Option<Arc<Label>>,
     elapsed_us: u64,
 ) -> Reply {
     let Finished { normal: result, artifacts, frame, on_tape } = finished;
-    let tool = facts.registered.as_deref();
-    let vote = tool.map_or(Vote::Counting, |tool| tool.effects().vote);
-    let enforced_by = tool.map_or_else(Enforced::default, Registered::enforced_by);
     let is_chance = result.fault.as_ref().is_some_and(|fault| fault.is_chance());
-    let proven = tool.is_some_and(Registered::is_proven) && !is_chance;
-    let result_hash = result.hash();
-    let Normal { executed, content, value, fault, source, stop, details, metadata, .. } = result;
-    let reply = Reply(Arc::new(Rendered {
-        facts,
-        executed,
-        is_error: fault.is_some(),
-        content,
-        value,
-        fault,
-        source,
-        stop,
-        vote,
-        artifacts,
-        result_hash,
-        details,
-        metadata,
-        elapsed_us,
-        enforced_by,
-        proven,
-        more: More { label, frame, ..More::default() }.kept(),
-    }));
+    let reply = draft.rendered(|reply| {
+        reply.held(elapsed_us);
+        reply.proven &= !is_chance;
+        reply.result_hash = result.hash();
+        let Normal { content, value, fault, details, metadata, .. } = result;
+        (reply.executed, reply.is_error) = (result.executed, fault.is_some());
+        (reply.content, reply.value, reply.fault) = (content, value, fault);
+        (reply.source, reply.stop) = (result.source, result.stop);
+        (reply.details, reply.metadata) = (details, metadata);
+        reply.artifacts = artifacts;
+        reply.more = More { label, frame, ..More::default() }.kept();
+    });
     let Some(OnTape { value, details }) = on_tape else { return reply };
     let on_tape = Reply(Arc::new(Rendered { value, details, ..Rendered::clone(&reply) }));
     reply.but(|more| more.on_tape = Some(on_tape))
@@ -326,38 +327,29 @@ pub(crate) fn render(
 /// Renders a value that is shown as it is, and takes it out of the output.
 #[inline]
 pub(crate) fn render_plain(
-    facts: Arc<Facts>,
+    draft: Draft,
     output: &mut Output,
     label: Option<Arc<Label>>,
     elapsed_us: u64,
 ) -> Reply {
-    let Output { value, details, metadata, stop, source, .. } = output;
-    let value = value.take().expect("what is plain has a value");
-    let tool = facts.registered.as_deref();
-    Reply(Arc::new(Rendered {
-        vote: tool.map_or(Vote::Counting, |tool| tool.effects().vote),
-        enforced_by: tool.map_or_else(Enforced::default, Registered::enforced_by),
-        proven: tool.is_some_and(Registered::is_proven),
-        facts,
-        executed: Executed::Executed,
-        is_error: false,
-        result_hash: Hash::of(Domain::Result, value.as_bytes()),
-        content: Content::One([Block::Json { value: value.clone() }]),
-        value: Some(value),
-        fault: None,
-        source: *source,
-        stop: *stop,
-        artifacts: Vec::new(),
-        details: details.take(),
-        metadata: metadata.take(),
-        elapsed_us,
-        more: More { label, ..More::default() }.kept(),
-    }))
+    draft.rendered(|reply| {
+        reply.held(elapsed_us);
+        let value = output.value.take().expect("what is plain has a value");
+        reply.executed = Executed::Executed;
+        reply.result_hash = Hash::of(Domain::Result, value.as_bytes());
+        reply.content = Content::One([Block::Json { value: value.clone() }]);
+        reply.value = Some(value);
+        (reply.source, reply.stop) = (output.source, output.stop);
+        (reply.details, reply.metadata) = (output.details.take(), output.metadata.take());
+        if label.is_some() {
+            reply.more = More { label, ..More::default() }.kept();
+        }
+    })
 }
 
 /// The reply of a call that a stage before its tool refused, before it is finished.
-pub(crate) fn refusal(facts: Arc<Facts>, fault: Fault) -> Reply {
-    render(facts, Finished::of(Normal::fault(fault)), None, 0)
+pub(crate) fn refusal(draft: Draft, fault: Fault) -> Reply {
+    render(draft, Finished::of(Normal::fault(fault)), None, 0)
 }
 
 /// A result in normal form.

@@ -60,10 +60,10 @@ pub(crate) use spawn::TakenUp;
 pub use spawn::{Child, Nested, Spawn};
 use taint::Shown;
 
-use crate::call::Proposal;
 use crate::fault::{Executed, Fault, FaultKind};
 use crate::id::{CallNo, RunId};
 use crate::place::Place;
+use crate::proposal::Proposal;
 use crate::reply::Reply;
 use crate::right::{Holding, Rights};
 use crate::spec::Spec;

@@ -30,7 +30,7 @@ pub use transcript::{
     check_transcript, entries,
 };
 
-use crate::call::Proposal;
+use crate::proposal::Proposal;
 use crate::run::Run;
 use crate::spec::{Access, Effects, Spec};
 use crate::sync::atomic::{AtomicUsize, Ordering};

@@ -14,9 +14,9 @@ pub use resolve::SHOWN_BYTES_MAX;
 pub(crate) use resolve::telling;
 
 use crate::builtin;
-use crate::call::{Proposal, Resolved};
 use crate::fault::Repair;
 use crate::id::{NAME_BYTES_MAX, Name};
+use crate::proposal::{Proposal, Resolved};
 use crate::spec::{Access, Enforced, FootprintOf, History, Reach, Repeat, Spec};
 use crate::tool::{RegisterError, Registered, Tool};
 

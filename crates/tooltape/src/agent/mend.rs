@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::call::Proposal;
 use crate::model::{Message, Turn};
+use crate::proposal::Proposal;
 use crate::reply::Reply;
 use crate::run::Run;
 use crate::tape::{ProposalEvent, Recalled, RecalledReply};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::call::Proposal;
 use crate::history::size;
 use crate::model::{Message, Turn, TurnStop, Usage};
+use crate::proposal::Proposal;
 use crate::reply::Reply;
 use crate::spec::Vote;
 

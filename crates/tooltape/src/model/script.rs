@@ -9,7 +9,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::{Model, ModelError, Request, Turn, TurnStop, again};
-use crate::call::Proposal;
+use crate::proposal::Proposal;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::tape::{Event, Record};
 use crate::tool::BoxFuture;

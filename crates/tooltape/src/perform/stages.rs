@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Attempt, Perform};
-use crate::call::{Call, RepairStep, Resolved};
+use crate::call::Call;
 use crate::fault::{Executed, Fault, Repair, ToolError, panic_text};
 use crate::grant::Grants;
+use crate::proposal::{RepairStep, Resolved};
 use crate::tool::Output;
 
 /// May change the arguments of a call, before it is hashed and judged.

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::call::Facts;
 use crate::canon::Hash;
 use crate::id::ToolId;
+use crate::proposal::Facts;
 use crate::tape::Event;
 use crate::toolbox::Toolbox;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::call::Facts;
+use crate::proposal::Facts;
 use crate::reply::Reply;
 use crate::tape::{Event, STAMPS};
 

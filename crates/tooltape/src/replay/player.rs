@@ -13,13 +13,14 @@ use super::fate::{Fate, added_later, as_decided, counts, fates};
 use super::report::Report;
 use super::turns::Turns;
 use super::{Plan, ReplayError, Verdicts};
-use crate::call::{Call, Facts, Proposal};
+use crate::call::Call;
 use crate::canon::Hash;
 use crate::fault::{BoundKind, Executed, Fault};
 use crate::id::{CallNo, ToolId};
 use crate::model::again;
 use crate::policy::{Answer, Halted, Judged, Pending, Permit, Verdict};
-use crate::reply::{FaultView, refusal};
+use crate::proposal::{Facts, Proposal};
+use crate::reply::{Draft, FaultView, refusal};
 use crate::run::{Opening, Run};
 use crate::tape::{Event, MemoryTape, Record, TapeError};
 use crate::tool::Registered;
@@ -29,7 +30,7 @@ use crate::toolbox::{Offer, Toolbox};
 enum Stand {
     Resolved(Call),
     /// It will not run; without a fault, the tape says why.
-    Refused(Arc<Facts>, Option<Fault>),
+    Refused(Draft, Option<Fault>),
     Pending(Pending),
     Permitted(Permit),
     Started {
@@ -55,7 +56,7 @@ pub(super) struct Player<'r> {
     proposals: HashMap<CallNo, (Proposal, bool)>,
     answers: HashMap<CallNo, Answer>,
     /// The calls that spend, and are not over.
-    spending: HashMap<CallNo, Arc<Facts>>,
+    spending: HashMap<CallNo, Facts>,
     /// What the last attempt of each call said while it ran, as it was recorded.
     said: HashMap<CallNo, Vec<Record>>,
     /// What calls say that are executed again, and how much of it was looked at.
@@ -233,8 +234,8 @@ impl<'r> Player<'r> {
             false => self.resolve(no, proposal.clone(), whole),
         };
         let event = match &stand {
-            Stand::Resolved(call) => Some(Event::Proposed(call.facts().clone())),
-            Stand::Refused(facts, _) => Some(Event::Proposed(facts.clone())),
+            Stand::Resolved(call) => Some(Event::Proposed(Arc::new(call.facts().clone()))),
+            Stand::Refused(draft, _) => Some(Event::Proposed(Arc::new(Facts::clone(draft)))),
             Stand::Pending(_) | Stand::Permitted(_) | Stand::Started { .. } | Stand::Served => None,
         };
         self.proposals.insert(no, (proposal, whole));
@@ -288,9 +289,9 @@ impl<'r> Player<'r> {
         let call = match self.calls.remove(&no) {
             // What the model had been shown is on the tape.
             Some(Stand::Resolved(call)) => call.under(recorded.context_kept().cloned()),
-            Some(Stand::Refused(facts, fault)) => {
+            Some(Stand::Refused(draft, fault)) => {
                 // It was judged then, and does not come so far now.
-                let reply = fault.map(|fault| refusal(facts.clone(), fault));
+                let reply = fault.map(|fault| refusal(draft, fault));
                 self.calls.insert(no, Stand::Served);
                 return (reply.map(Event::Settled), Stage::Resolve);
             }
@@ -318,7 +319,7 @@ impl<'r> Player<'r> {
             Judged::Pending(pending) => Stand::Pending(pending),
             Judged::Refused(refused) => {
                 let fault = (!denied_then).then_some(refused.fault);
-                Stand::Refused(refused.call.into_facts(), fault)
+                Stand::Refused(refused.call.into_draft(), fault)
             }
         };
         self.calls.insert(no, stand);
@@ -349,8 +350,8 @@ impl<'r> Player<'r> {
                 let event = Event::Started { call: no, attempt: 1, clock_us: None };
                 (Stand::Permitted(permit), Some(event))
             }
-            Some(Stand::Refused(facts, Some(fault))) => {
-                (Stand::Served, Some(Event::Settled(refusal(facts, fault))))
+            Some(Stand::Refused(draft, Some(fault))) => {
+                (Stand::Served, Some(Event::Settled(refusal(draft, fault))))
             }
             // Asked again, since the run was resumed; or known from the tape alone.
             Some(stand) => (stand, None),
@@ -376,8 +377,8 @@ impl<'r> Player<'r> {
             Some(Stand::Permitted(permit) | Stand::Started { permit, .. }) => {
                 (Stand::Started { permit, attempt, clock_us }, None)
             }
-            Some(Stand::Refused(facts, Some(fault))) => {
-                (Stand::Served, Some(Event::Settled(refusal(facts, fault))))
+            Some(Stand::Refused(draft, Some(fault))) => {
+                (Stand::Served, Some(Event::Settled(refusal(draft, fault))))
             }
             Some(Stand::Pending(pending)) => {
                 let event = unanswered(no);
@@ -404,7 +405,7 @@ impl<'r> Player<'r> {
 }
 
 fn judged(call: &Call, verdict: &Verdict) -> Event {
-    let (facts, rule) = (call.facts().clone(), verdict.rule().clone());
+    let (facts, rule) = (Arc::new(call.facts().clone()), verdict.rule().clone());
     Event::Judged { facts, verdict: verdict.word(), rule }
 }
 
@@ -417,7 +418,7 @@ fn answered(pending: Pending, answer: Answer) -> Stand {
     match pending.answer(answer) {
         Ok(permit) => Stand::Permitted(permit),
         Err(Halted::Refused(refused)) => {
-            Stand::Refused(refused.call.into_facts(), Some(refused.fault))
+            Stand::Refused(refused.call.into_draft(), Some(refused.fault))
         }
         Err(Halted::Parked(_)) => Stand::Served,
     }
@@ -430,7 +431,7 @@ fn unanswered(call: CallNo) -> Event {
     Event::Answered { call, question: 1, approval, yes, holds, told, attempt, by: None }
 }
 
-fn stand(resolved: Result<Call, (Arc<Facts>, Fault)>, limited: Option<BoundKind>) -> Stand {
+fn stand(resolved: Result<Call, (Draft, Fault)>, limited: Option<BoundKind>) -> Stand {
     match resolved {
         Ok(call) => Stand::Resolved(call),
         Err((facts, Fault::Exceeded(_))) if limited.is_some() => Stand::Refused(facts, None),

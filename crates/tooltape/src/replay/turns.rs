@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::agent::{Next, Talk, restored};
-use crate::call::Proposal;
 use crate::id::CallNo;
 use crate::model::Turn;
+use crate::proposal::Proposal;
 use crate::reply::Reply;
 use crate::tape::{Event, Recalled};
 

@@ -13,12 +13,12 @@ use super::frame::{self, Frame, Framing, defused};
 use super::redact::Redactor;
 use super::{FaultView, Normal, Reply};
 use crate::artifact::{ArtifactId, Artifacts};
-use crate::call::Facts;
 use crate::canon::{Canon, Hash, RESULT_BYTES_MAX};
 use crate::fault::{BoundKind, Exceeded, Fault, TOLD_BYTES_MAX, clip};
 use crate::grant::REDACTED;
 use crate::id::{CallNo, RunId};
 use crate::label::Label;
+use crate::proposal::Facts;
 use crate::spec::Spec;
 use crate::tool::{Block, Content, Output};
 

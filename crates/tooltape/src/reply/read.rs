@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::{FaultView, More, Rendered, Reply};
 use crate::artifact::ArtifactId;
-use crate::call::{Facts, MoreFacts, Remembered};
 use crate::canon::{Canon, Doc, Domain, Hash, Kind, Limits, Node, Sets};
 use crate::fault::Executed;
 use crate::grant::REDACTED;
 use crate::id::{CallNo, ToolId};
 use crate::label::Label;
+use crate::proposal::{Facts, MoreFacts, Remembered};
 use crate::right::SpendScope;
 use crate::spec::{Enforced, Vote};
 use crate::tool::{Block, Content, Source};
@@ -117,7 +117,7 @@ impl Settled {
         };
         let (label, endorsed, spent) = (self.label, self.endorsed, self.spent);
         Ok(Reply(Arc::new(Rendered {
-            facts: Arc::new(facts),
+            facts,
             executed: self.executed,
             is_error: self.is_error,
             content,
@@ -155,7 +155,7 @@ impl Reply {
             more: None,
         };
         Reply(Arc::new(Rendered {
-            facts: Arc::new(facts),
+            facts,
             executed,
             is_error,
             content: Content::One([Block::text(&*text)]),

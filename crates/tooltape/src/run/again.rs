@@ -1,6 +1,6 @@
 //! The stages of a call's path one by one, for whoever goes along a path that is recorded.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -10,13 +10,14 @@ use super::inside::Performing;
 use super::past::Opening;
 use super::pools::Wants;
 use crate::artifact::Artifacts;
-use crate::call::{Call, Facts, Outcome, Proposal};
+use crate::call::Call;
 use crate::fault::{BoundKind, Exceeded, Executed, Fault};
 use crate::grant::{Clock, Random, Token};
 use crate::id::CallNo;
 use crate::perform::{Attempt, Passage, Span};
 use crate::policy::{Permit, Verdict};
-use crate::reply::{Finished, Normal, Reply, render};
+use crate::proposal::{Facts, Outcome, Proposal};
+use crate::reply::{Draft, Finished, Normal, Reply, render};
 use crate::right::{Holding, Rights, SpendScope};
 use crate::spec::Spec;
 use crate::sync::OnceLock;
@@ -59,7 +60,7 @@ impl Run {
         offer: &Offer,
         proposal: Proposal,
         refused: Option<BoundKind>,
-    ) -> Result<Call, (Arc<Facts>, Fault)> {
+    ) -> Result<Call, (Draft, Fault)> {
         let (limit, used, executed) = (0, None, Executed::NotExecuted);
         let exceeded = refused.map(|bound| Exceeded { bound, limit, used, executed });
         let step = self.resolve_as(no, offer, proposal, |_| exceeded);
@@ -135,16 +136,16 @@ impl Run {
     /// Outcome to reply, as the tape keeps it.
     pub(crate) async fn finish_again(
         &self,
-        facts: Arc<Facts>,
+        draft: Draft,
         performed: Result<Output, Fault>,
     ) -> Reply {
-        let normal = Normal::of(Outcome::from(performed), facts.registered.as_deref());
-        let (call, finishing) = (facts.call, &self.live().finishing);
-        let spec = facts.registered.as_ref().map(|tool| tool.spec());
+        let normal = Normal::of(Outcome::from(performed), draft.registered.as_deref());
+        let (call, finishing) = (draft.call, &self.live().finishing);
+        let spec = draft.registered.as_ref().map(|tool| tool.spec());
         let finished = match finishing.is_needless(&normal, spec) {
             true => Finished::of(normal),
             false => Box::pin(finishing.finish(normal, call, spec, None)).await,
         };
-        render(facts, finished, None, 0).recorded()
+        render(draft, finished, None, 0).recorded()
     }
 }

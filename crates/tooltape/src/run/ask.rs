@@ -1,7 +1,7 @@
 //! Asks whether a call may run: now, or on the tape for whoever answers later.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -11,11 +11,11 @@ use super::past::{Questioned, Standing};
 use super::trail::Trail;
 use super::{Run, cancelled};
 use crate::approve::Question;
-use crate::call::Facts;
 use crate::fault::{Executed, Fault};
 use crate::grant::Asked;
 use crate::perform::unrecorded;
 use crate::policy::{Answer, Approver, Halted, Pending, Permit, Refused};
+use crate::reply::Draft;
 use crate::tape::{Accepted, Event};
 
 impl Run {
@@ -24,19 +24,19 @@ impl Run {
         &self,
         pending: Pending,
         trail: &mut Trail<'_>,
-    ) -> (Arc<Facts>, Result<(), Box<Fault>>) {
+    ) -> (Draft, Result<(), Box<Fault>>) {
         match self.ask(pending, trail, None, &[]).await {
             Ok(mut permit) => {
                 let performed = self.perform(&mut permit, trail).await;
                 (self.put_aside(permit, 1, trail), performed)
             }
-            Err(Halted::Refused(Refused { call, fault })) => (call.into_facts(), Err(fault.into())),
+            Err(Halted::Refused(Refused { call, fault })) => (call.into_draft(), Err(fault.into())),
             Err(Halted::Parked(call)) => {
                 // It is taken again once somebody has answered.
                 self.spent(call.facts(), Executed::NotExecuted, trail.reserved);
                 trail.reserved = false;
                 trail.park();
-                (call.into_facts(), Err(cancelled(Executed::NotExecuted).into()))
+                (call.into_draft(), Err(cancelled(Executed::NotExecuted).into()))
             }
         }
     }

@@ -108,7 +108,7 @@ impl Run {
 
     /// Settles a call that waited for an answer, since its batch is over.
     pub(super) async fn withdraw(&self, parked: Parked, scope: &Scope<'_>) -> Reply {
-        let Parked { facts, executed, below } = parked;
+        let Parked { draft, executed, below } = parked;
         let mut trail = Trail::new(self, scope, false);
         // What its children spent and saw, they did.
         if let Some(life) = below {
@@ -116,16 +116,16 @@ impl Run {
         }
         trail.unwritten.known();
         let fault = Err(cancelled(executed).into());
-        self.conclude(facts, fault, &mut trail).await
+        self.conclude(draft, fault, &mut trail).await
     }
 
     /// Puts on the tape that the run waits for answers. Whoever answers may be somebody else.
     pub(super) async fn pause(&self, parked: &[Parked], replies: Vec<Reply>) -> RunError {
-        let mut calls: Vec<CallNo> = parked.iter().map(|parked| parked.facts.call).collect();
+        let mut calls: Vec<CallNo> = parked.iter().map(|parked| parked.draft.call).collect();
         calls.sort_unstable();
         let names = |below: bool| {
             let named = parked.iter().filter(|parked| parked.below.is_some() == below);
-            let mut named: Vec<CallNo> = named.map(|parked| parked.facts.call).collect();
+            let mut named: Vec<CallNo> = named.map(|parked| parked.draft.call).collect();
             named.sort_unstable();
             named.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         };

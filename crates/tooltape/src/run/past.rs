@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::approve::Question;
-use crate::call::{Facts, Proposal};
 use crate::canon::{Canon, Hash};
 use crate::fault::{BoundKind, Executed, FaultKind};
 use crate::grant::Stored;
 use crate::id::{CallNo, Name, RunId};
 use crate::label::{Label, joined};
+use crate::proposal::{Facts, Proposal};
 use crate::reply::Reply;
 use crate::right::{Rights, SpendScope};
 use crate::spec::Found;

@@ -5,13 +5,14 @@ use std::sync::{Arc, PoisonError};
 use super::trail::{Parked, Trail, Unwritten};
 use super::{Run, Scope, cancelled};
 use crate::batch::Claim;
-use crate::call::{Call, Facts, MoreFacts, Outcome, Proposal, Resolved, kept};
+use crate::call::Call;
 use crate::canon::Peek;
 use crate::fault::{BoundKind, Exceeded, Executed, Fault, ToolError};
 use crate::id::CallNo;
 use crate::label::{Label, joined};
 use crate::policy::{self, Judged, Permit, Refused, Verdict};
-use crate::reply::{Finished, Normal, Reply, render, render_plain};
+use crate::proposal::{Facts, MoreFacts, Outcome, Proposal, Resolved, kept};
+use crate::reply::{Draft, Finished, Normal, Reply, render, render_plain};
 use crate::spec::{Access, Requirement};
 use crate::tape::{self, Accepted, Event, TapeError};
 use crate::tool::BoxFuture;
@@ -33,7 +34,7 @@ pub(super) struct Ready {
 }
 
 struct Unresolved {
-    facts: Arc<Facts>,
+    draft: Draft,
     fault: Fault,
 }
 
@@ -81,16 +82,16 @@ impl Step {
     }
 
     /// The call, or what is known of the proposal and why it is none.
-    pub(super) fn into_resolved(self) -> Result<Call, (Arc<Facts>, Fault)> {
-        self.resolved.map_err(|unresolved| (unresolved.facts, unresolved.fault))
+    pub(super) fn into_resolved(self) -> Result<Call, (Draft, Fault)> {
+        self.resolved.map_err(|unresolved| (unresolved.draft, unresolved.fault))
     }
 
     /// The same step, whose call will not start any more.
     pub(super) fn given_up(self) -> Step {
         match self.resolved {
             Ok(call) => {
-                let (facts, fault) = (call.into_facts(), cancelled(Executed::NotExecuted));
-                Step::not(Box::new(Unresolved { facts, fault }))
+                let (draft, fault) = (call.into_draft(), cancelled(Executed::NotExecuted));
+                Step::not(Box::new(Unresolved { draft, fault }))
             }
             Err(_) => self,
         }
@@ -113,7 +114,7 @@ impl Ready {
 impl Unresolved {
     /// A call of which nobody can say what it touches.
     fn of(call: Call, err: ToolError) -> Box<Unresolved> {
-        Box::new(Unresolved { facts: call.into_facts(), fault: Fault::Failed(err) })
+        Box::new(Unresolved { draft: call.into_draft(), fault: Fault::Failed(err) })
     }
 }
 
@@ -243,7 +244,7 @@ impl Run {
             id: proposal.id,
             arguments: kept(proposal.arguments.into_text(), self.setup.limits.arguments.bytes),
         };
-        Box::new(Unresolved { facts: Arc::new(facts), fault })
+        Box::new(Unresolved { draft: Draft::new(facts), fault })
     }
 
     /// Lets the host change the arguments.
@@ -291,8 +292,8 @@ impl Run {
     /// Settles on the tape a call that never began, and whose reply nobody waits for.
     pub(super) fn give_up(&self, step: Step) {
         let Err(unresolved) = step.given_up().resolved else { return };
-        let Unresolved { facts, fault } = *unresolved;
-        self.leave_behind(facts, fault, &mut Unwritten::new(), None);
+        let Unresolved { draft, fault } = *unresolved;
+        self.leave_behind(draft, fault, &mut Unwritten::new(), None);
     }
 
     /// The only exit: whatever happened, it is recorded, rendered and returned here.
@@ -308,7 +309,7 @@ impl Run {
         async move {
             let Ready { resolved, writes_anything } = resolve();
             let mut trail = Trail::new(self, scope, writes_anything);
-            let (facts, performed) = match resolved {
+            let (draft, performed) = match resolved {
                 Ok(call) => match self.judge(call, &mut trail) {
                     Judged::Permitted(mut permit) => {
                         let performed = self.perform(&mut permit, &mut trail).await;
@@ -316,14 +317,14 @@ impl Run {
                     }
                     Judged::Pending(pending) => Box::pin(self.inquire(pending, &mut trail)).await,
                     Judged::Refused(Refused { call, fault }) => {
-                        (call.into_facts(), Err(fault.into()))
+                        (call.into_draft(), Err(fault.into()))
                     }
                 },
-                Err(unresolved) => (unresolved.facts, Err(unresolved.fault.into())),
+                Err(unresolved) => (unresolved.draft, Err(unresolved.fault.into())),
             };
             match trail.is_parked {
-                false => Ok(self.conclude(facts, performed, &mut trail).await),
-                true => Err(trail.parked(facts, trail.done_by_now())),
+                false => Ok(self.conclude(draft, performed, &mut trail).await),
+                true => Err(trail.parked(draft, trail.done_by_now())),
             }
         }
     }
@@ -332,19 +333,19 @@ impl Run {
     #[expect(clippy::manual_async_fn, reason = "an `async fn` moves its arguments once more")]
     pub(super) fn conclude(
         &self,
-        facts: Arc<Facts>,
+        draft: Draft,
         performed: Result<(), Box<Fault>>,
         trail: &mut Trail<'_>,
     ) -> impl Future<Output = Reply> {
         async move {
             let ended_us = self.setup.clock.unix_us();
             let elapsed_us = trail.started_us.map_or(0, |started| ended_us.saturating_sub(started));
-            let label = self.label_of(&facts, trail);
+            let label = self.label_of(&draft, trail);
             let finishing = &self.live().finishing;
-            let plain = trail.output.as_mut().filter(|output| finishing.is_plain(output, &facts));
+            let plain = trail.output.as_mut().filter(|output| finishing.is_plain(output, &draft));
             let reply = match plain {
-                Some(output) => render_plain(facts, output, label, elapsed_us),
-                None => Box::pin(self.finish(facts, performed, (label, elapsed_us), trail)).await,
+                Some(output) => render_plain(draft, output, label, elapsed_us),
+                None => Box::pin(self.finish(draft, performed, (label, elapsed_us), trail)).await,
             };
             let reply = self.with_spent(self.endorsed(reply), trail.wait.life.get());
             self.live().budget.spend(reply.bytes());
@@ -384,7 +385,7 @@ impl Run {
     /// Outcome to reply, where that takes more than a look.
     async fn finish(
         &self,
-        facts: Arc<Facts>,
+        draft: Draft,
         performed: Result<(), Box<Fault>>,
         (label, elapsed_us): (Option<Arc<Label>>, u64),
         trail: &mut Trail<'_>,
@@ -393,19 +394,19 @@ impl Run {
             Ok(()) => Outcome::Done(trail.output.take().expect("a tool that returned left it")),
             Err(fault) => Outcome::Not(*fault),
         };
-        let normal = Normal::of(outcome, facts.registered.as_deref());
+        let normal = Normal::of(outcome, draft.registered.as_deref());
         let finishing = &self.live().finishing;
-        let spec = facts.registered.as_ref().map(|tool| tool.spec());
+        let spec = draft.registered.as_ref().map(|tool| tool.spec());
         let finished = match finishing.is_needless(&normal, spec) {
             true => Finished::of(normal),
             false => {
-                trail.wait.owe(&facts, normal.executed());
+                trail.wait.owe(&draft, normal.executed());
                 // What is put aside may hold whatever the model was shown.
-                let kept = joined(facts.context_kept(), label.as_ref());
-                finishing.finish(normal, facts.call, spec, kept).await
+                let kept = joined(draft.context_kept(), label.as_ref());
+                finishing.finish(normal, draft.call, spec, kept).await
             }
         };
-        render(facts, finished, label, elapsed_us)
+        render(draft, finished, label, elapsed_us)
     }
 
     /// Waits until the end of a call is durable, but not for ever.
@@ -421,24 +422,19 @@ impl Run {
 
     /// The call that was performed. It is put aside where a child of it waits for an answer.
     #[inline]
-    pub(super) fn put_aside(
-        &self,
-        permit: Permit,
-        attempt: u32,
-        trail: &mut Trail<'_>,
-    ) -> Arc<Facts> {
-        let facts = permit.into_facts();
+    pub(super) fn put_aside(&self, permit: Permit, attempt: u32, trail: &mut Trail<'_>) -> Draft {
+        let draft = permit.into_draft();
         if trail.wait.life.get().is_some_and(|life| life.is_parked()) {
             // It is permitted again with the next attempt.
-            self.spent(&facts, Executed::NotExecuted, trail.reserved);
+            self.spent(&draft, Executed::NotExecuted, trail.reserved);
             trail.reserved = false;
             let now_us = self.setup.clock.unix_us();
             // Should the tape refuse it, the call is in doubt, as after a crash.
-            trail.unwritten.push(Event::put_aside(facts.call, attempt));
-            let _ = trail.write(&facts, now_us);
+            trail.unwritten.push(Event::put_aside(draft.call, attempt));
+            let _ = trail.write(&draft, now_us);
             trail.park();
         }
-        facts
+        draft
     }
 
     pub(super) fn judge(&self, call: Call, trail: &mut Trail<'_>) -> Judged {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::ask::answered;
 use crate::approve::Question;
-use crate::call::Facts;
 use crate::canon::Hash;
 use crate::grant::Clock;
 use crate::id::{CallNo, RunId};
 use crate::policy::Answer;
+use crate::proposal::Facts;
 use crate::tape::{Append, Event, Record, Tape, TapeError, all_records};
 
 /// A question that nobody has answered, with the call that it is about.

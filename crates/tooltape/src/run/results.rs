@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{Run, Setup};
 use crate::artifact::Artifacts;
-use crate::call::Proposal;
 use crate::grant::{GrantMap, Need, Secret};
 use crate::id::RunId;
+use crate::proposal::Proposal;
 use crate::reply::{Finishing, Framing, RedactError, Redactor, SECRET_BYTES_MIN};
 use crate::right::{ScopeError, Word};
 use crate::toolbox::Offer;

@@ -13,14 +13,15 @@ use super::path::Step;
 use super::taint::Shown;
 use super::trail::{Parked, Trail};
 use super::{LiveRun, ResumeError, Run, RunError, Scope, cancelled};
-use crate::call::{Call, Facts, Proposal};
+use crate::call::Call;
 use crate::fault::{Executed, Fault, FaultKind, ToolError};
 use crate::grant::{Grants, Leash, Random, Store};
 use crate::id::{CallNo, RunId};
 use crate::label::{joined, said};
 use crate::perform::unrecorded;
 use crate::policy::{Halted, Judged, Pending, Permit, Refused, Verdict};
-use crate::reply::Reply;
+use crate::proposal::Proposal;
+use crate::reply::{Draft, Reply};
 use crate::spec::{Access, Found, Repeat};
 use crate::sync::Mutex;
 use crate::sync::atomic::Ordering;
@@ -269,11 +270,11 @@ impl Run {
         call: Call,
         begun: &Begun,
         trail: &mut Trail<'_>,
-    ) -> (Arc<Facts>, Result<(), Box<Fault>>) {
-        let facts = call.facts().clone();
+    ) -> (Draft, Result<(), Box<Fault>>) {
+        let draft = Draft::new(call.facts().clone());
         let known = match self.look(&call, begun, trail).await {
             Ok(known) => known,
-            Err(fault) => return (facts, Err(fault.into())),
+            Err(fault) => return (draft, Err(fault.into())),
         };
         let doubtful = known == Known::Nothing;
         let permitted = match doubtful {
@@ -292,12 +293,12 @@ impl Run {
             }
             // Whatever is decided now, what the last attempt did stays unknown.
             Err(Halted::Refused(refused)) if before == Executed::Unknown => {
-                (facts, Err(in_doubt(&refused.fault.to_string()).into()))
+                (draft, Err(in_doubt(&refused.fault.to_string()).into()))
             }
-            Err(Halted::Refused(refused)) => (facts, Err(refused.fault.into())),
+            Err(Halted::Refused(refused)) => (draft, Err(refused.fault.into())),
             Err(Halted::Parked(_)) => {
                 trail.park();
-                (facts, Err(cancelled(before).into()))
+                (draft, Err(cancelled(before).into()))
             }
         }
     }

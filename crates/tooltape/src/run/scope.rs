@@ -11,7 +11,7 @@ use super::{LiveRun, Run, RunLimits};
 use crate::fault::{BoundKind, Exceeded, Executed};
 use crate::grant::{Life, Token};
 use crate::id::CallNo;
-use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Cancels a run, a batch or what else it was handed to.
@@ -62,7 +62,6 @@ impl<'r> Scope<'r> {
     /// A batch that ends with its run.
     pub(super) fn of(run: &'r Run) -> Scope<'r> {
         let (began_us, over) = (AtomicU64::new(NOT_BEGUN), AtomicBool::new(false));
-        run.halts.open();
         Scope { run, own: OnceLock::new(), began_us, over, closed: Notify::new() }
     }
 
@@ -153,12 +152,6 @@ impl Walls {
     }
 }
 
-impl Drop for Scope<'_> {
-    fn drop(&mut self) {
-        self.run.halts.close();
-    }
-}
-
 /// The time that is left until a deadline.
 #[derive(Clone, Copy)]
 pub(super) struct Left {
@@ -197,8 +190,6 @@ impl Left {
 pub(super) struct Halts {
     any: AtomicBool,
     state: Mutex<State>,
-    /// The batches that are under way.
-    batches: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -208,28 +199,11 @@ struct State {
 }
 
 impl Halts {
-    /// A batch begins.
-    fn open(&self) {
-        self.batches.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// A batch is over. With the last one, nothing is left that could be cancelled.
-    fn close(&self) {
-        if self.batches.fetch_sub(1, Ordering::SeqCst) == 1 && self.any.load(Ordering::SeqCst) {
-            let mut state = self.state();
-            if self.batches.load(Ordering::SeqCst) == 0 {
-                state.cancelled.clear();
-                self.any.store(false, Ordering::SeqCst);
-            }
-        }
-    }
-
-    /// Cancels a call of a batch that is under way.
+    /// Cancels a call. Its number is kept, since nobody here knows whether the call is over.
+    ///
+    /// No more numbers are kept than the run made calls.
     pub(super) fn cancel(&self, call: CallNo) {
         let mut state = self.state();
-        if self.batches.load(Ordering::SeqCst) == 0 {
-            return;
-        }
         self.any.store(true, Ordering::SeqCst);
         state.cancelled.insert(call);
         if let Some(life) = state.waiting.get(&call) {

@@ -5,10 +5,11 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, PoisonError};
 
 use super::Run;
-use crate::call::{Call, Facts};
+use crate::call::Call;
 use crate::fault::Executed;
 use crate::grant::Life;
 use crate::policy::Verdict;
+use crate::proposal::Facts;
 use crate::reply::Reply;
 use crate::right::{Amount, Currency, Holding, Refusal, Right, SpendScope};
 use crate::sync::{Mutex, MutexGuard};

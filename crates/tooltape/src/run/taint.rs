@@ -5,11 +5,12 @@ use std::sync::{Arc, PoisonError};
 
 use super::Run;
 use super::trail::Trail;
-use crate::call::{Call, Facts};
+use crate::call::Call;
 use crate::canon::Hash;
 use crate::grant::Life;
 use crate::label::{Label, joined};
 use crate::policy::Verdict;
+use crate::proposal::Facts;
 use crate::reply::Reply;
 use crate::right::{Hosts, Right};
 use crate::spec::{Access, Effects, Reach};

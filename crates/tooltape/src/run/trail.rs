@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::{iter, mem};
 
 use super::{Run, Scope};
-use crate::call::{Call, Facts, Outcome};
+use crate::call::Call;
 use crate::fault::{Executed, Fault};
 use crate::grant::Life;
 use crate::id::CallNo;
 use crate::perform::{Passage, Span};
 use crate::policy::Verdict;
-use crate::reply::{Finished, Normal, Reply, render};
+use crate::proposal::{Facts, Outcome};
+use crate::reply::{Draft, Finished, Normal, Reply, render};
 use crate::sync::OnceLock;
 use crate::tape::{Accepted, Event, Refused, TapeError, Whole};
 use crate::tool::Output;
@@ -102,13 +103,18 @@ impl Unwritten {
 
     /// Lists the events in their order. None are left.
     #[inline]
-    pub(super) fn list(&mut self, facts: &Arc<Facts>, events: &mut Vec<Event>) {
-        // Each is made where it stays: what is moved just after it was made is slow to be moved.
-        if mem::take(&mut self.proposed) {
-            events.extend(iter::once_with(|| Event::Proposed(facts.clone())));
+    pub(super) fn list(&mut self, facts: &Facts, events: &mut Vec<Event>) {
+        let (proposed, judged) = (mem::take(&mut self.proposed), self.judged.take());
+        if proposed || judged.is_some() {
+            let facts = Arc::new(facts.clone());
+            // Made where they stay: what is moved just after it was made is slow to be moved.
+            if proposed {
+                events.extend(iter::once_with(|| Event::Proposed(facts.clone())));
+            }
+            if let Some(judged) = judged {
+                events.extend(iter::once_with(|| judged.of(facts)));
+            }
         }
-        let judged = self.judged.take().into_iter();
-        events.extend(judged.map(|it| it.of(facts)));
         if !self.others.is_empty() {
             events.append(&mut self.others);
         }
@@ -120,7 +126,7 @@ impl Unwritten {
     pub(super) fn write(
         &mut self,
         run: &Run,
-        facts: &Arc<Facts>,
+        facts: &Facts,
         at_us: u64,
     ) -> Result<Accepted, TapeError> {
         let written = run.live().recorder.append_at(at_us, |events| self.list(facts, events));
@@ -134,9 +140,9 @@ impl Unwritten {
 
 impl Judgement {
     #[inline]
-    fn of(self, facts: &Arc<Facts>) -> Event {
+    fn of(self, facts: Arc<Facts>) -> Event {
         let Judgement { verdict, rule } = self;
-        Event::Judged { facts: facts.clone(), verdict, rule }
+        Event::Judged { facts, verdict, rule }
     }
 }
 
@@ -149,7 +155,7 @@ impl From<Start> for Event {
 
 /// A call that stays open until somebody answers.
 pub(super) struct Parked {
-    pub(super) facts: Arc<Facts>,
+    pub(super) draft: Draft,
     /// What is known of it, should nobody answer.
     pub(super) executed: Executed,
     /// Its life, where it waits for a child.
@@ -162,7 +168,7 @@ pub(super) struct Wait<'r> {
     pub(super) scope: &'r Scope<'r>,
     pub(super) life: OnceLock<Arc<Life>>,
     /// Whom a reply is owed to, once the call has waited.
-    owed: OnceLock<Arc<Facts>>,
+    owed: OnceLock<Box<Facts>>,
     /// Whether the tool was reached.
     pub(super) passage: Passage,
 }
@@ -179,7 +185,7 @@ impl<'r> Trail<'r> {
 
     /// Puts on the tape what is not there yet.
     #[inline]
-    pub(super) fn write(&mut self, facts: &Arc<Facts>, at_us: u64) -> Result<Accepted, TapeError> {
+    pub(super) fn write(&mut self, facts: &Facts, at_us: u64) -> Result<Accepted, TapeError> {
         self.unwritten.write(self.wait.run, facts, at_us)
     }
 
@@ -190,9 +196,9 @@ impl<'r> Trail<'r> {
     }
 
     /// The call that stays open.
-    pub(super) fn parked(&self, facts: Arc<Facts>, executed: Executed) -> Parked {
+    pub(super) fn parked(&self, draft: Draft, executed: Executed) -> Parked {
         let below = self.wait.life.get().filter(|life| life.is_parked()).cloned();
-        Parked { facts, executed, below }
+        Parked { draft, executed, below }
     }
 
     /// What may have happened so far.
@@ -208,7 +214,7 @@ impl<'r> Trail<'r> {
     #[inline]
     pub(super) fn settle(
         &mut self,
-        facts: &Arc<Facts>,
+        facts: &Facts,
         at_us: u64,
         settled: Reply,
     ) -> Result<Accepted, Box<Refused>> {
@@ -234,21 +240,21 @@ impl Wait<'_> {
             let labels = self.run.labels_of(call);
             Life::new((run, call.no()), call.args_hash(), labels, self.scope.token())
         });
-        if self.owed.set(call.facts().clone()).is_ok() {
+        if self.owed.set(Box::new(call.facts().clone())).is_ok() {
             self.run.halts.enter(life);
         }
         life
     }
 
     /// The tool is done and this is what it did, but the reply is not made yet.
-    pub(super) fn owe(&self, facts: &Arc<Facts>, executed: Executed) {
+    pub(super) fn owe(&self, facts: &Facts, executed: Executed) {
         self.passage.leave(executed);
-        let _ = self.owed.set(facts.clone());
+        let _ = self.owed.set(Box::new(facts.clone()));
     }
 
     /// The call is over: whatever still works for it is told, and whom a reply is owed to is said.
     #[inline]
-    fn close(&mut self) -> Option<Arc<Facts>> {
+    fn close(&mut self) -> Option<Box<Facts>> {
         if let Some(life) = self.life.get() {
             life.end();
         }
@@ -265,7 +271,7 @@ impl Drop for Trail<'_> {
         let fault = Fault::Cancelled { executed, said: None };
         self.wait.run.spent(&facts, executed, self.reserved);
         self.span.failed(fault.code());
-        self.wait.run.leave_behind(facts, fault, &mut self.unwritten, self.started_us);
+        self.wait.run.leave_behind(Draft::new(*facts), fault, &mut self.unwritten, self.started_us);
     }
 }
 
@@ -274,18 +280,18 @@ impl Run {
     #[cold]
     pub(super) fn leave_behind(
         &self,
-        facts: Arc<Facts>,
+        draft: Draft,
         fault: Fault,
         unwritten: &mut Unwritten,
         started_us: Option<u64>,
     ) {
         let ended_us = self.setup.clock.unix_us();
         let elapsed_us = started_us.map_or(0, |started| ended_us.saturating_sub(started));
-        let normal = Normal::of(Outcome::Not(fault), facts.registered.as_deref());
-        let settled = render(facts.clone(), Finished::of(normal), None, elapsed_us);
+        let normal = Normal::of(Outcome::Not(fault), draft.registered.as_deref());
+        let settled = render(draft, Finished::of(normal), None, elapsed_us);
         // Nobody is left to tell if the tape refuses; then the call is in doubt, as after a crash.
         let _ = self.live().recorder.append_at(ended_us, |events| {
-            unwritten.list(&facts, events);
+            unwritten.list(settled.facts(), events);
             events.push(Event::Settled(settled));
         });
     }

@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::{Key, Nudge, Recalled, TurnEvent};
 use crate::approve::Question;
-use crate::call::Facts;
 use crate::canon::{Canon, Hash};
 use crate::fault::{Fault, TOLD_BYTES_MAX, clip, text_of};
 use crate::id::{CallNo, Name, RunId, ToolId};
 use crate::label::Label;
+use crate::proposal::Facts;
 use crate::reply::{Redactor, Reply};
 use crate::right::Rights;
 use crate::spec::Found;

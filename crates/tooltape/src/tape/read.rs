@@ -10,10 +10,10 @@ use super::{
     EVENT_VERSION, Event, ForkPoint, Nudge, Parent, ProposalEvent, Recalled, Record, TapeError,
     TurnEvent,
 };
-use crate::call::{Facts, MoreFacts, Remembered, RepairStep};
 use crate::canon::{CANON_PROFILE, Canon, Hash};
 use crate::id::{CallNo, Name, RunId, ToolId};
 use crate::label::Label;
+use crate::proposal::{Facts, MoreFacts, Remembered, RepairStep};
 use crate::reply::Settled;
 use crate::right::{Rights, SpendScope};
 use crate::spec::Found;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::Proposal;
+use crate::proposal::Proposal;
 use crate::verbatim::Verbatim;
 
 /// A turn that a model took.

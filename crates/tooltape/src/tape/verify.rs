@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::{Event, Head, Key, Line, Record, TapeError};
 use crate::approve::Question;
-use crate::call::Facts;
 use crate::canon::{Domain, Hash};
 use crate::fault::{CLIPPED, Executed, FaultKind};
 use crate::id::{CallNo, RunId, ToolId};
+use crate::proposal::Facts;
 use crate::reply::Reply;
 
 /// Checks the lines of runs, one after the other, and says what they amount to.

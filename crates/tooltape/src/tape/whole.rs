@@ -1,6 +1,7 @@
 //! A call whose every event is appended at once, kept as one.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::{Event, Key};
 use crate::id::CallNo;
@@ -26,10 +27,10 @@ impl Whole {
     pub(super) fn event(&self, at: usize) -> Event {
         let facts = self.settled.facts();
         match at {
-            0 => Event::Proposed(facts.clone()),
+            0 => Event::Proposed(Arc::new(facts.clone())),
             1 => {
-                let (verdict, rule) = (self.verdict, self.rule.clone());
-                Event::Judged { facts: facts.clone(), verdict, rule }
+                let (facts, rule) = (Arc::new(facts.clone()), self.rule.clone());
+                Event::Judged { facts, verdict: self.verdict, rule }
             }
             2 => {
                 let Whole { attempt, clock_us, .. } = *self;
@@ -42,10 +43,10 @@ impl Whole {
     /// Lists all of them, in their order.
     pub(super) fn list(self, events: &mut Vec<Event>) {
         let Whole { verdict, rule, attempt, clock_us, settled } = self;
-        let facts = settled.facts();
+        let facts = Arc::new(settled.facts().clone());
         events.push(Event::Proposed(facts.clone()));
-        events.push(Event::Judged { facts: facts.clone(), verdict, rule });
-        events.push(Event::Started { call: facts.call, attempt, clock_us });
+        events.push(Event::Judged { facts, verdict, rule });
+        events.push(Event::Started { call: settled.call, attempt, clock_us });
         events.push(Event::Settled(settled));
     }
 

@@ -1,9 +1,9 @@
 //! What every performer promises.
 
 use super::Spy;
-use crate::call::Proposal;
 use crate::fault::ToolError;
 use crate::perform::Perform;
+use crate::proposal::Proposal;
 use crate::reply::Reply;
 use crate::run::Run;
 use crate::spec::Access;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::Spy;
-use crate::call::{Call, Proposal};
+use crate::call::Call;
 use crate::canon::Hash;
 use crate::policy::{Policy, Verdict};
+use crate::proposal::Proposal;
 use crate::run::Run;
 use crate::spec::Access;
 use crate::sync::Mutex;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::call::Proposal;
 use crate::fault::Executed;
+use crate::proposal::Proposal;
 use crate::run::Run;
 use crate::spec::{Access, Determinism};
 use crate::tool::Tool;

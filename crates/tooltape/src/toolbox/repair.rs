@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::call::RepairStep;
 use crate::canon::{Doc, Kind, Limits};
+use crate::proposal::RepairStep;
 use crate::tool::Registered;
 
 /// Which repairs a run allows. None unless each is named; each one that was made is on the tape.

@@ -4,10 +4,10 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use super::{Offer, Repairs, repair};
-use crate::call::{Arguments, Proposal, RepairStep, Resolved};
 use crate::canon::{Canon, Doc, Flat, Kind, Limits};
 use crate::fault::{Repair, clip};
 use crate::grant::SECRET_SENT;
+use crate::proposal::{Arguments, Proposal, RepairStep, Resolved};
 use crate::schema::nearest;
 use crate::spec::Access;
 use crate::tool::Registered;

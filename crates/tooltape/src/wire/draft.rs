@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::call::Proposal;
 use crate::model::{Delta, ModelError, Turn, TurnStop, Usage};
+use crate::proposal::Proposal;
 use crate::verbatim::{Part, Verbatim};
 
 /// The bytes of one turn: of what is said, proposed and kept for the provider. A turn with more is

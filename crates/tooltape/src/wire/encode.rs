@@ -182,7 +182,7 @@ impl Encoder {
             let Ok(tool) = self.tool(request, tool) else { continue };
             if tool.compiled.reshapes() && proposal.failure().is_none() {
                 let restored = tool.compiled.restore(proposal.text()).into_owned();
-                proposal.arguments = crate::call::Arguments::Text(restored.into());
+                proposal.arguments = crate::proposal::Arguments::Text(restored.into());
             }
         }
         let answer = request.answer.filter(|_| turn.proposals.is_empty());

@@ -88,6 +88,16 @@ async fn one_call_can_be_cancelled_by_its_number_whether_it_runs_or_waits() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn cancelling_a_call_that_is_over_or_not_made_yet_stops_nobody() {
+    let stage = Stage::new();
+    let run = free([stage.read("read")]);
+    run.batch(proposals("read {}")).await.unwrap();
+    [1, 2, 3].into_iter().for_each(|call| run.cancel_call(CallNo(call)));
+    let replies = run.batch(proposals("read {\"ms\":5}\nread {\"ms\":5}")).await.unwrap();
+    assert_eq!(texts(&replies), [r#"{"ms":5}"#, r#"{"ms":5}"#]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn dropping_a_batch_leaves_a_tape_that_says_of_every_call_what_is_known() {
     let (stage, tape) = (Stage::new(), MemoryTape::default());
     let run = free([stage.read("read"), stage.write("write")]).tape(tape.clone());

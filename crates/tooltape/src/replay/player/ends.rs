@@ -105,33 +105,33 @@ impl Player<'_> {
     /// The reply of a call that is not executed. Without one, the tape's holds.
     async fn served(&self, stand: Stand, recorded: &Reply) -> (Option<Reply>, Stage) {
         match stand {
-            Stand::Refused(facts, Some(fault)) => {
+            Stand::Refused(draft, Some(fault)) => {
                 let stage = match fault {
                     Fault::Denied(_) => Stage::Policy,
                     _ => Stage::Resolve,
                 };
                 let reply = match is_fate(recorded) {
                     // Before anything was decided, the time was up.
-                    true => recorded.again(facts),
-                    false => self.run.finish_again(facts, Err(fault)).await.lasting_like(recorded),
+                    true => recorded.again(draft),
+                    false => self.run.finish_again(draft, Err(fault)).await.lasting_like(recorded),
                 };
                 (Some(reply), stage)
             }
-            Stand::Refused(facts, None) => (Some(recorded.again(facts)), Stage::Resolve),
+            Stand::Refused(draft, None) => (Some(recorded.again(draft)), Stage::Resolve),
             Stand::Pending(pending) if is_unasked(recorded) => {
                 let refused = pending.unasked();
-                let facts = refused.call.into_facts();
-                let reply = self.run.finish_again(facts, Err(refused.fault)).await;
+                let draft = refused.call.into_draft();
+                let reply = self.run.finish_again(draft, Err(refused.fault)).await;
                 (Some(reply.lasting_like(recorded)), Stage::Policy)
             }
             Stand::Pending(pending) => {
-                let facts = pending.failed(NOBODY).call.into_facts();
-                (Some(recorded.again(facts)), Stage::Policy)
+                let draft = pending.failed(NOBODY).call.into_draft();
+                (Some(recorded.again(draft)), Stage::Policy)
             }
             Stand::Permitted(permit) | Stand::Started { permit, .. } => {
-                (Some(recorded.again(permit.into_facts())), Stage::Tool)
+                (Some(recorded.again(permit.into_draft())), Stage::Tool)
             }
-            Stand::Resolved(call) => (Some(recorded.again(call.into_facts())), Stage::Resolve),
+            Stand::Resolved(call) => (Some(recorded.again(call.into_draft())), Stage::Resolve),
             Stand::Served => (None, Stage::Tool),
         }
     }
@@ -179,7 +179,7 @@ impl Player<'_> {
             Some(most) => Some(own.map_or(most, |own| own.min(most))),
         };
         let performed = self.run.perform_again(&mut permit, attempt, clock_us, wall).await;
-        Ok(self.run.finish_again(permit.into_facts(), performed).await)
+        Ok(self.run.finish_again(permit.into_draft(), performed).await)
     }
 }
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Redactor;
-use crate::call::{Arguments, Proposal};
 use crate::grant::{REDACTED, SECRET_SENT};
+use crate::proposal::{Arguments, Proposal};
 
 /// How often text may be escaped that is looked into: JSON in a string in a string.
 const ESCAPES_MAX: usize = 3;
