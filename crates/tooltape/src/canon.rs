@@ -33,6 +33,7 @@ pub use limits::{
 };
 pub(crate) use number::compare;
 pub(crate) use peek::Peek;
+pub(crate) use string::run_end;
 use text::Text;
 pub use unreadable::{Place, Unreadable};
 pub use write::Sets;

@@ -161,7 +161,7 @@ fn push_canonical(out: &mut String, character: char) {
 ///
 /// It is where a run of characters that stand for themselves ends.
 #[inline]
-pub(super) fn run_end(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn run_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let stops = stops(u64::from_le_bytes(*word));
         if stops != 0 {

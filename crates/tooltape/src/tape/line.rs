@@ -1,7 +1,7 @@
 //! A record as it stands on a durable tape: its canonical text and the hashes that hold it.
 
 use super::{Head, Record, TapeError};
-use crate::canon::{Canon, Doc, Domain, Hash, Limits};
+use crate::canon::{Canon, Doc, Domain, Hash, Limits, run_end};
 use crate::id::RunId;
 
 /// The members of a record that differ between a run and its replay: no content hash covers them.
@@ -244,12 +244,13 @@ fn members(body: &str) -> Option<impl Iterator<Item = (&str, &str)>> {
 
 /// Where a string ends that began before this text.
 fn string_end(text: &str) -> Option<usize> {
-    let mut bytes = text.bytes().enumerate();
+    let (bytes, mut at) = (text.as_bytes(), 0);
     loop {
-        match bytes.next()? {
-            (at, b'"') => return Some(at),
-            (_, b'\\') => drop(bytes.next()),
-            _ => {}
+        at = run_end(bytes, at);
+        match bytes.get(at)? {
+            b'"' => return Some(at),
+            b'\\' => at += 2,
+            _ => at += 1,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Puts records into the tables, each run behind what it has.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use rusqlite::{OptionalExtension, params};
 
 use super::RunStatus;
@@ -415,7 +417,8 @@ pub(super) fn tool(event: &Event) -> Option<&str> {
 
 /// The artifacts that a record speaks of by their addresses, wherever it does.
 pub(super) fn mentioned(body: &str) -> impl Iterator<Item = Hash> {
-    body.match_indices(ARTIFACT).filter_map(|(at, _)| {
+    static ADDRESS: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(ARTIFACT));
+    ADDRESS.find_iter(body.as_bytes()).filter_map(|at| {
         let hash = at + ARTIFACT.len();
         body.get(hash..hash + HASH_DIGITS)?.parse().ok()
     })
