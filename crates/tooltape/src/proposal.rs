@@ -103,7 +103,7 @@ impl Proposal {
     }
 }
 
-/// What is known of a call, whatever became of it. Its events and its reply share it.
+/// What is known of a call, whatever became of it. Its events and its reply have it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Facts {

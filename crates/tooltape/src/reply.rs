@@ -61,7 +61,7 @@ impl Deref for Reply {
 
 /// What became of a call, as the model and the application read it.
 ///
-/// What the call was is read in the same way, from the [`Facts`] that its events share.
+/// What the call was is read in the same way, from the [`Facts`] that its events have, too.
 ///
 /// It is written down, and debugged, without the secrets that were found: what the tool returned
 /// whole is only in `value` and `details` themselves.

@@ -15,15 +15,14 @@ pub(super) struct Evidence<'c> {
     pub(super) tool: &'c Registered,
     pub(super) label: &'c Label,
     args: Peek<'c>,
-    hosts: OnceCell<Asked>,
+    needs: OnceCell<Option<Needs>>,
 }
 
-/// The hosts that a call asks.
-enum Asked {
-    /// All of them.
-    These(Vec<Hosts>),
-    /// The tool does not say.
-    Unknown,
+/// The files and hosts of the rights that a call needs.
+#[derive(Default)]
+struct Needs {
+    files: Vec<String>,
+    hosts: Vec<Hosts>,
 }
 
 impl<'c> Evidence<'c> {
@@ -32,7 +31,7 @@ impl<'c> Evidence<'c> {
     }
 
     pub(super) fn new(tool: &'c Registered, args: &'c Canon, label: &'c Label) -> Evidence<'c> {
-        Evidence { tool, label, args: Peek::new(args), hosts: OnceCell::new() }
+        Evidence { tool, label, args: Peek::new(args), needs: OnceCell::new() }
     }
 
     pub(super) fn effects(&self) -> &'c Effects {
@@ -53,32 +52,37 @@ impl<'c> Evidence<'c> {
     /// What needs a folder may look at all that is in it, and what needs everything may have a name
     /// that no right has.
     fn needs_file(&self, test: &Test) -> bool {
-        let rights = self.tool.needs_in(&self.args).unwrap_or_default();
-        rights.iter().any(|right| {
-            let (Right::FsRead(scope) | Right::FsWrite(scope)) = right else { return false };
-            let path = scope.path.to_string();
-            scope.root.is_none() && (path == "." || test.holds_for(&path))
-        })
+        let files = self.needs().map_or(&[][..], |needs| &needs.files);
+        files.iter().any(|path| path == "." || test.holds_for(path))
     }
 
     /// Whether it asks such hosts: no others to be allowed, and any to be held.
     pub(super) fn asks(&self, named: &[Hosts], lean: Lean) -> bool {
-        match self.hosts.get_or_init(|| self.asked()) {
-            Asked::These(hosts) => lean.over(hosts.iter(), |asked| is_among(named, asked, lean)),
-            Asked::Unknown => lean.sure(None),
+        let says_nothing =
+            |hosts: &[Hosts]| hosts.is_empty() && self.effects().reach == Reach::Network;
+        match self.needs() {
+            Some(Needs { hosts, .. }) if !says_nothing(hosts) => {
+                lean.over(hosts.iter(), |asked| is_among(named, asked, lean))
+            }
+            Some(_) | None => lean.sure(None),
         }
     }
 
-    fn asked(&self) -> Asked {
-        let Ok(rights) = self.tool.needs_in(&self.args) else { return Asked::Unknown };
-        let hosts = rights.into_iter().filter_map(|right| {
-            let Right::Net(scope) = right else { return None };
-            Some(scope.hosts)
-        });
-        let hosts: Vec<Hosts> = hosts.collect();
-        match (hosts.is_empty(), self.effects().reach) {
-            (true, Reach::Network) => Asked::Unknown,
-            (true, Reach::Local) | (false, _) => Asked::These(hosts),
-        }
+    /// What it needs, unless nobody can hold that.
+    fn needs(&self) -> Option<&Needs> {
+        let found = || {
+            let mut needs = Needs::default();
+            for right in self.tool.needs_in(&self.args).ok()? {
+                match right {
+                    Right::FsRead(scope) | Right::FsWrite(scope) if scope.root.is_none() => {
+                        needs.files.push(scope.path.to_string());
+                    }
+                    Right::Net(scope) => needs.hosts.push(scope.hosts),
+                    _ => {}
+                }
+            }
+            Some(needs)
+        };
+        self.needs.get_or_init(found).as_ref()
     }
 }

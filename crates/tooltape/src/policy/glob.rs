@@ -73,14 +73,13 @@ impl Glob {
 
     /// Whether all that it matches is below this path, as far as it names folders.
     pub(super) fn is_below(&self, path: &str) -> bool {
-        let folder: Vec<&str> = path.split('/').filter(|part| *part != ".").collect();
+        let folder = path.split('/').filter(|part| *part != ".");
         self.ways.iter().any(|way| {
-            let named = way.iter().map_while(|part| match part {
-                Part::Exactly(name) => Some(&**name),
-                Part::Like(_) | Part::Folders | Part::Below => None,
-            });
-            let named: Vec<&str> = named.collect();
-            named.starts_with(&folder)
+            let mut parts = way.iter();
+            folder.clone().all(|name| match parts.next() {
+                Some(Part::Exactly(named)) => **named == *name,
+                Some(Part::Like(_) | Part::Folders | Part::Below) | None => false,
+            })
         })
     }
 
