@@ -11,8 +11,8 @@ use crate::proposal::Facts;
 /// A question whether a call may run.
 ///
 /// Its `approval` is a hash of all that a yes is good for: the run, the call, its tool and how that
-/// was declared, its arguments, the rule that asks, the version of the policy, and the moment at
-/// which it expires. Where any of these is another, nobody said yes.
+/// was declared, its arguments, the rule that asks, the version of the policy, the moment at
+/// which it expires, and the change that was shown. Where any of these is another, nobody said yes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Question {
@@ -29,6 +29,9 @@ pub struct Question {
     pub policy: Hash,
     /// When a yes is none any more, in microseconds since the Unix epoch.
     pub until_us: u64,
+    /// The hash of what the call would change, where its tool showed that when it was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Hash>,
     /// What a yes is good for.
     pub approval: Hash,
 }
@@ -45,6 +48,9 @@ struct Bound<'q> {
     args_hash: Hash,
     rule: Hash,
     policy: Hash,
+    /// Left out where there is none, as in questions from before there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shown: Option<Hash>,
     until_us: u64,
 }
 
@@ -54,11 +60,11 @@ impl Question {
         (run, facts): (RunId, &Facts),
         (no, attempt): (u32, Option<u32>),
         (rule, policy): (Cow<'static, str>, Hash),
-        until_us: u64,
+        (shown, until_us): (Option<Hash>, u64),
     ) -> Question {
         let (call, approval) = (facts.call, facts.args_hash);
         let mut question =
-            Question { call, question: no, attempt, rule, policy, until_us, approval };
+            Question { call, question: no, attempt, rule, policy, until_us, shown, approval };
         question.approval = question.approval_of(run, facts);
         question
     }
@@ -76,13 +82,14 @@ impl Question {
             // A text of any length, where all else is short.
             rule: Hash::of(Domain::Policy, self.rule.as_bytes()),
             policy: self.policy,
+            shown: self.shown,
             until_us: self.until_us,
         };
         let bound = Canon::of(&bound).expect("numbers, names and hashes have a canonical form");
         Hash::of(Domain::Approval, bound.as_bytes())
     }
 
-    /// Whether a yes to it is one to this call now.
+    /// Whether a yes to it is one to this call now, as far as the call itself says.
     pub(crate) fn holds(
         &self,
         (run, facts): (RunId, &Facts),

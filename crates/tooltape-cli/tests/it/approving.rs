@@ -81,9 +81,8 @@ fn a_question_that_is_not_there_is_named() {
     assert_eq!((short.code, &short.error()["code"]), (5, &json!("approval.unknown")));
 }
 
-#[test]
-fn a_yes_under_another_policy_is_none() {
-    let home = Home::new();
+/// A project whose agent edits a file once somebody said yes; it waits for that.
+fn editing(home: &Home) {
     home.write("p/a.txt", "one\n");
     let edit = r#"{"path": "a.txt", "edits": [{"old": "one", "new": "one and two"}]}"#;
     home.write("p/s.jsonl", &format!(
@@ -91,6 +90,34 @@ fn a_yes_under_another_policy_is_none() {
     ));
     home.write("p/tooltape.toml", "workspace = \".\"\n[agent]\nscript = \"s.jsonl\"\n");
     assert_eq!(home.run(&["run", "p"]).code, 7);
+}
+
+#[test]
+fn a_yes_to_one_change_is_none_to_another() {
+    let home = Home::new();
+    editing(&home);
+    let first = questions(&home);
+    assert_eq!(home.run(&["approve", "yes", id_of(&first[0])]).code, 0);
+    // The same edit, and another change.
+    home.write("p/a.txt", "none\n");
+    assert_eq!(home.run(&["resume"]).code, 7, "it is asked again");
+    assert_eq!(home.read("p/a.txt"), "none\n");
+    let says_yes = || home.run(&["show", "last"]).stdout.contains("answered yes");
+    assert!(!says_yes(), "nobody has answered what is asked now");
+    let second = questions(&home);
+    assert_ne!(id_of(&first[0]), id_of(&second[0]));
+    assert!(second[0]["preview"]["shown"].as_str().unwrap().contains("+none and two"));
+    home.run(&["approve", "yes", id_of(&second[0])]);
+    assert_eq!((home.run(&["resume"]).code, home.read("p/a.txt").as_str()), (0, "none and two\n"));
+    assert!(says_yes());
+    assert_eq!(home.run(&["verify", "last"]).code, 0);
+    assert_eq!(home.run(&["replay", "last"]).code, 0);
+}
+
+#[test]
+fn a_yes_under_another_policy_is_none() {
+    let home = Home::new();
+    editing(&home);
     let first = questions(&home);
     home.run(&["approve", "yes", id_of(&first[0])]);
     let stricter = "workspace = \".\"\n[agent]\nscript = \"s.jsonl\"\n\

@@ -30,6 +30,8 @@ pub enum Domain {
     Policy,
     /// What an approval is good for.
     Approval,
+    /// What somebody was shown of a call before it ran.
+    Preview,
     /// The place that has a label, or the label.
     Label,
     /// What an idempotency key is made from.
@@ -51,6 +53,7 @@ impl Domain {
             Self::Content => Some(b"tooltape/1 content.............."),
             Self::Policy => Some(b"tooltape/1 policy..............."),
             Self::Approval => Some(b"tooltape/1 approval............."),
+            Self::Preview => Some(b"tooltape/1 preview.............."),
             Self::Label => Some(b"tooltape/1 label................"),
             Self::Key => Some(b"tooltape/1 key.................."),
             Self::Plain => None,

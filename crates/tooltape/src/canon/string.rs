@@ -170,7 +170,8 @@ pub(crate) fn run_end(bytes: &[u8], mut at: usize) -> usize {
         at += 8;
     }
     let is_stop = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-    bytes[at..].iter().position(is_stop).map_or(bytes.len(), |more| at + more)
+    let rest = bytes.get(at..).unwrap_or_default();
+    rest.iter().position(is_stop).map_or(bytes.len(), |more| at + more)
 }
 
 /// Marks the bytes of a word that end a run, right up to and including the lowest one.

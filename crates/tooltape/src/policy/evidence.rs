@@ -78,7 +78,17 @@ impl<'c> Evidence<'c> {
                         needs.files.push(scope.path.to_string());
                     }
                     Right::Net(scope) => needs.hosts.push(scope.hosts),
-                    _ => {}
+                    Right::FsRead(_)
+                    | Right::FsWrite(_)
+                    | Right::ProcessRun(_)
+                    | Right::ProcessShell(_)
+                    | Right::EnvRead(_)
+                    | Right::SecretUse(_)
+                    | Right::Spend(_)
+                    | Right::AgentsSpawn(_)
+                    | Right::McpCall(_)
+                    | Right::ClockRead
+                    | Right::RandomRead => {}
                 }
             }
             Some(needs)

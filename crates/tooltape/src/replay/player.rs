@@ -434,7 +434,7 @@ fn unanswered(call: CallNo) -> Event {
 fn stand(resolved: Result<Call, (Draft, Fault)>, limited: Option<BoundKind>) -> Stand {
     match resolved {
         Ok(call) => Stand::Resolved(call),
-        Err((facts, Fault::Exceeded(_))) if limited.is_some() => Stand::Refused(facts, None),
-        Err((facts, fault)) => Stand::Refused(facts, Some(fault)),
+        Err((draft, Fault::Exceeded(_))) if limited.is_some() => Stand::Refused(draft, None),
+        Err((draft, fault)) => Stand::Refused(draft, Some(fault)),
     }
 }

@@ -9,9 +9,11 @@ use futures_util::FutureExt;
 use super::inside::dropped_safely;
 use super::past::{Questioned, Standing};
 use super::trail::Trail;
-use super::{Run, cancelled};
+use super::{LiveRun, Run, cancelled};
 use crate::approve::Question;
-use crate::fault::{Executed, Fault};
+use crate::call::Call;
+use crate::canon::{Domain, Hash};
+use crate::fault::{Executed, Fault, ToolError};
 use crate::grant::Asked;
 use crate::perform::unrecorded;
 use crate::policy::{Answer, Approver, Halted, Pending, Permit, Refused};
@@ -25,7 +27,7 @@ impl Run {
         pending: Pending,
         trail: &mut Trail<'_>,
     ) -> (Draft, Result<(), Box<Fault>>) {
-        match self.ask(pending, trail, None, &[]).await {
+        match self.ask(pending, trail, AskedBefore::default()).await {
             Ok(mut permit) => {
                 let performed = self.perform(&mut permit, trail).await;
                 (self.put_aside(permit, 1, trail), performed)
@@ -48,20 +50,24 @@ impl Run {
         &self,
         mut pending: Pending,
         trail: &mut Trail<'_>,
-        attempt: Option<u32>,
-        before: &[Questioned],
+        before: AskedBefore<'_>,
     ) -> Result<Permit, Halted> {
-        let (facts, now_us) = (pending.call().facts().clone(), self.setup.clock.unix_us());
-        let (run, policy) = (self.live().context.run, self.live().policy);
-        let last = before.iter().rev().find(|it| it.question.attempt == attempt);
-        let known =
-            last.filter(|it| it.question.holds((run, &facts), (pending.rule(), policy), now_us));
-        match (last.map(|it| &it.answer), known.map(|it| &it.answer)) {
+        if let Some(Some(Err(told))) = before.last().map(|it| &it.answer) {
             // A no stands, whatever has changed since.
-            (Some(Some(Err(told))), _) => return pending.answer(Answer::Deny(told.clone())),
-            (_, Some(Some(Ok(())))) => return pending.answer(Answer::Once),
-            (_, _) => {}
+            return pending.answer(Answer::Deny(told.clone()));
         }
+        let facts = pending.call().facts().clone();
+        let (run, policy) = (self.live().context.run, self.live().policy);
+        let is_standing = !pending.is_exact() && self.is_standing(&pending);
+        let is_seen = self.setup.approver.is_some() && !is_standing;
+        let (known, preview) = match self.recall(&pending, is_seen, trail, before).await {
+            Ok(recalled) => recalled,
+            Err(fault) => return Err(pending.failed(fault).into()),
+        };
+        if let Some(Some(Ok(()))) = known.map(|it| &it.answer) {
+            return pending.answer(Answer::Once);
+        }
+        let now_us = self.setup.clock.unix_us();
         let Some(approver) = &self.setup.approver else { return Err(pending.unasked().into()) };
         if let Err(fault) = self.may_start(pending.call(), trail.wait.scope) {
             return Err(pending.failed(fault).into());
@@ -69,18 +75,20 @@ impl Run {
         let question = match known {
             Some(known) => known.question.clone(),
             None => {
-                let no = u32::try_from(before.len()).unwrap_or(u32::MAX).saturating_add(1);
                 let rule = pending.rule_text().clone();
                 let until_us = now_us.saturating_add(us(self.setup.limits.approval));
-                let asked = Question::new((run, &facts), (no, attempt), (rule, policy), until_us);
+                let (which, shown) = ((before.next(), before.attempt), shown(preview.as_ref()));
+                let (call, asks) = ((run, &facts), (rule, policy));
+                let asked = Question::new(call, which, asks, (shown, until_us));
                 trail.unwritten.push(Event::CallAsked(Box::new(asked.clone())));
                 asked
             }
         };
-        if !pending.is_exact() && self.is_standing(&pending, now_us) {
+        if is_standing {
             trail.unwritten.push(answered(&question, &Answer::Run));
             return pending.answer(Answer::Run);
         }
+        pending.show(run, question.clone(), preview);
         // From here on the call waits, and is settled if nobody waits for it any more.
         trail.wait.begin(pending.call());
         // Whatever becomes of this process, the tape has the question before anybody reads it.
@@ -92,7 +100,7 @@ impl Run {
         if let Err(err) = written {
             return Err(pending.failed(unrecorded(err)).into());
         }
-        let Some(answer) = self.hear(&**approver, &mut pending, &question, trail).await else {
+        let Some(answer) = self.hear(&**approver, &pending, trail).await else {
             return Err(pending.failed(cancelled(Executed::NotExecuted)).into());
         };
         let is_late = self.setup.clock.unix_us() >= question.until_us;
@@ -112,8 +120,31 @@ impl Run {
         pending.answer(answer)
     }
 
+    /// What was asked before and still holds, and what the call would change, where somebody is to
+    /// see that or it was shown with the question. Fails where the call is cancelled meanwhile.
+    async fn recall<'b>(
+        &self,
+        pending: &Pending,
+        is_seen: bool,
+        trail: &Trail<'_>,
+        before: AskedBefore<'b>,
+    ) -> Result<(Option<&'b Questioned>, Option<Previewed>), Fault> {
+        let (call, LiveRun { context, policy, .. }) = (pending.call(), self.live());
+        let (now_us, asks) = (self.setup.clock.unix_us(), (pending.rule(), *policy));
+        let holds = |it: &Question| it.holds((context.run, call.facts()), asks, now_us);
+        let known = before.last().filter(|it| holds(&it.question));
+        let was_shown = known.and_then(|it| it.question.shown).filter(|_| !before.may_show_else);
+        if !is_seen && was_shown.is_none() {
+            return Ok((known, None));
+        }
+        let preview = self.look_ahead(call, trail).await?;
+        let is_same = was_shown.is_none() || was_shown == shown(preview.as_ref());
+        Ok((known.filter(|_| is_same), preview))
+    }
+
     /// Whether somebody approved what this rule asks about this tool for the whole run.
-    fn is_standing(&self, pending: &Pending, now_us: u64) -> bool {
+    fn is_standing(&self, pending: &Pending) -> bool {
+        let now_us = self.setup.clock.unix_us();
         let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         let this = (Some(pending.call().definition()), pending.rule(), self.live().policy);
         standing
@@ -126,20 +157,13 @@ impl Run {
     async fn hear(
         &self,
         approver: &Approver,
-        pending: &mut Pending,
-        question: &Question,
+        pending: &Pending,
         trail: &mut Trail<'_>,
     ) -> Option<Answer> {
         let life = trail.wait.begin(pending.call());
         let _asking = Asking::new(self);
         // Whoever asks may fail or never end; the call is answered all the same.
         let asking = dropped_safely(async {
-            let call = pending.call();
-            let preview = match call.spec().hooks.preview {
-                Some(_) => Box::pin(self.preview(&call.facts().name, call.args())).await,
-                None => None,
-            };
-            pending.show(self.live().context.run, question.clone(), preview);
             let asking = panic::catch_unwind(AssertUnwindSafe(|| approver(pending)));
             AssertUnwindSafe(asking?).catch_unwind().await
         });
@@ -166,11 +190,60 @@ impl Run {
 
     /// Whether the call would still do what whoever was asked could see.
     async fn is_as_shown(&self, pending: &Pending) -> bool {
-        let Some(Ok(shown)) = pending.preview() else { return true };
+        let before = shown(pending.preview());
         let call = pending.call();
-        let now = Box::pin(self.preview(&call.facts().name, call.args())).await;
-        now.is_some_and(|now| now.is_ok_and(|now| now == *shown))
+        before.is_none() || {
+            let now = Box::pin(self.preview(&call.facts().name, call.args())).await;
+            shown(now.as_ref()) == before
+        }
     }
+
+    /// What the call would change, where its tool shows that. Fails where the call is cancelled
+    /// meanwhile. No clock moves.
+    async fn look_ahead(&self, call: &Call, trail: &Trail<'_>) -> Result<Option<Previewed>, Fault> {
+        if call.spec().hooks.preview.is_none() {
+            return Ok(None);
+        }
+        let life = trail.wait.begin(call);
+        let _asking = Asking::new(self);
+        tokio::select! {
+            biased;
+            () = life.cancel().cancelled() => Err(cancelled(Executed::NotExecuted)),
+            () = trail.wait.scope.closed() => Err(cancelled(Executed::NotExecuted)),
+            preview = Box::pin(self.preview(&call.facts().name, call.args())) => Ok(preview),
+        }
+    }
+}
+
+/// What a call would change, or why that cannot be shown.
+type Previewed = Result<String, ToolError>;
+
+/// What was asked about a call before.
+#[derive(Clone, Copy, Default)]
+pub(super) struct AskedBefore<'b> {
+    pub(super) questions: &'b [Questioned],
+    /// The attempt that is in doubt, where the question is whether to make another.
+    pub(super) attempt: Option<u32>,
+    /// Whether an attempt may itself have changed what a preview shows.
+    pub(super) may_show_else: bool,
+}
+
+impl<'b> AskedBefore<'b> {
+    /// The last question of this kind.
+    fn last(&self) -> Option<&'b Questioned> {
+        self.questions.iter().rev().find(|it| it.question.attempt == self.attempt)
+    }
+
+    /// The number of the next question.
+    fn next(&self) -> u32 {
+        u32::try_from(self.questions.len()).unwrap_or(u32::MAX).saturating_add(1)
+    }
+}
+
+/// The hash of a preview, unless there is none to see.
+fn shown(preview: Option<&Previewed>) -> Option<Hash> {
+    let text = preview?.as_ref().ok()?;
+    Some(Hash::of(Domain::Preview, text.as_bytes()))
 }
 
 /// What an answer comes to.

@@ -44,7 +44,7 @@ pub enum AnswerError {
     /// The run that asked came to its end.
     #[error("the run came to its end, and asks nothing any more")]
     Ended,
-    /// It was asked again, because the call, its tool or the policy is another.
+    /// It was asked again, because the call, its tool, the policy or the change is another.
     #[error("the question was replaced by another")]
     Replaced,
     /// Its time is over.

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
+use super::ask::AskedBefore;
 use super::drive::Driven;
 use super::past::{Begun, Past, Said};
 use super::path::Step;
@@ -110,7 +111,7 @@ impl Run {
             call.saw(label);
         }
         *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = past.standing.clone();
-        // Before its number of calls says that this was done.
+        // AskedBefore its number of calls says that this was done.
         self.check_grants()?;
         self.calls.store(past.calls, Ordering::Relaxed);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = past.open.clone();
@@ -239,7 +240,7 @@ impl Run {
         if begun.is_in_doubt() {
             trail.wait.passage.begin(Executed::Unknown);
         }
-        let (facts, performed) = match step.into_resolved() {
+        let (draft, performed) = match step.into_resolved() {
             Ok(call) => {
                 // What its siblings came to since, its model did not know.
                 let call = match &begun.judged_under {
@@ -248,19 +249,19 @@ impl Run {
                 };
                 self.conduct_again(call, &begun, &mut trail).await
             }
-            Err((facts, _)) if begun.is_in_doubt() => {
-                (facts, Err(in_doubt("its tool is gone").into()))
+            Err((draft, _)) if begun.is_in_doubt() => {
+                (draft, Err(in_doubt("its tool is gone").into()))
             }
-            Err((facts, fault)) => (facts, Err(fault.into())),
+            Err((draft, fault)) => (draft, Err(fault.into())),
         };
         match trail.is_parked {
-            false => Ok(self.conclude(facts, performed, &mut trail).await),
+            false => Ok(self.conclude(draft, performed, &mut trail).await),
             true => {
                 let executed = match begun.is_in_doubt() {
                     true => Executed::Unknown,
                     false => trail.done_by_now(),
                 };
-                Err(trail.parked(facts, executed))
+                Err(trail.parked(draft, executed))
             }
         }
     }
@@ -278,7 +279,7 @@ impl Run {
         };
         let doubtful = known == Known::Nothing;
         let permitted = match doubtful {
-            false => self.permit_again(call, begun, trail).await,
+            false => self.permit_again(call, begun, known, trail).await,
             true => self.ask_again(call, begun, trail).await,
         };
         let before = match known {
@@ -387,6 +388,7 @@ impl Run {
         &self,
         call: Call,
         begun: &Begun,
+        known: Known,
         trail: &mut Trail<'_>,
     ) -> Result<Permit, Halted> {
         let said = begun.questions.iter().rev().find(|it| it.question.attempt.is_none());
@@ -398,7 +400,11 @@ impl Run {
                 Some(told) => Err(permit.withdrawn(told.clone()).into()),
             },
             Judged::Refused(refused) => Err(refused.into()),
-            Judged::Pending(pending) => self.ask(pending, trail, None, &begun.questions).await,
+            Judged::Pending(pending) => {
+                let (questions, may_show_else) = (&begun.questions[..], known == Known::MayRepeat);
+                let before = AskedBefore { questions, attempt: None, may_show_else };
+                self.ask(pending, trail, before).await
+            }
         }
     }
 
@@ -416,7 +422,9 @@ impl Run {
             let fault = in_doubt("the policy lets nobody try again");
             return Err(Refused { call, fault }.into());
         }
-        self.ask(Pending::again(call), trail, Some(begun.started), &begun.questions).await
+        let (questions, attempt) = (&begun.questions[..], Some(begun.started));
+        let before = AskedBefore { questions, attempt, may_show_else: false };
+        self.ask(Pending::again(call), trail, before).await
     }
 }
 

@@ -240,7 +240,8 @@ impl Wait<'_> {
             let labels = self.run.labels_of(call);
             Life::new((run, call.no()), call.args_hash(), labels, self.scope.token())
         });
-        if self.owed.set(Box::new(call.facts().clone())).is_ok() {
+        if self.owed.get().is_none() {
+            let _ = self.owed.set(Box::new(call.facts().clone()));
             self.run.halts.enter(life);
         }
         life

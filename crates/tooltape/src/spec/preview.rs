@@ -19,7 +19,8 @@ type Hook = dyn for<'a> Fn(&'a Canon, &'a Grants<'_>) -> Showing<'a> + Send + Sy
 ///
 /// It is made from an async function of the same kind as a tool: the tool's input first, then what
 /// the host grants. It returns a text for people, such as a unified diff, and must change nothing.
-/// What it shows is how things are now; what an answer is good for is the arguments.
+/// It shows how things are now. A yes is good for these arguments, as long as they come to what was
+/// shown with them; so it must show the same where nothing has changed.
 #[derive(Clone)]
 pub struct Preview {
     name: Arc<str>,

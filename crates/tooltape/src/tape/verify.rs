@@ -190,7 +190,13 @@ impl Progress {
                 (self.judged, self.asked) = (*verdict != "deny", *verdict == "ask");
                 (self.facts, self.fresh) = (Some((facts.clone(), rule.clone())), true);
             }
-            Event::CallAsked(question) => self.question = Some(question.clone()),
+            Event::CallAsked(question) => {
+                if question.attempt.is_none() {
+                    // Whoever is asked again has not said yes.
+                    self.yes = None;
+                }
+                self.question = Some(question.clone());
+            }
             Event::Answered { yes, attempt: None, .. } => {
                 self.yes = self.question.clone().filter(|_| *yes);
             }

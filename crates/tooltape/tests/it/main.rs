@@ -61,6 +61,7 @@ mod approvals;
 mod approvals_attacked;
 mod approvals_broken;
 mod approvals_forged;
+mod approvals_shown;
 mod crashes;
 mod forking;
 mod mutations;

@@ -58,6 +58,20 @@ fn answered(call: CallNo, question: u32, told: Option<&str>, attempt: Option<u32
 }
 
 #[test]
+fn a_body_that_breaks_off_anywhere_is_refused_and_nothing_panics() {
+    let hash = Hash::of(Domain::Event, b"");
+    let text = r#"{"a":"\"\\\u0001","at_us":7,"run":"\\","seq":1}"#;
+    let bodies = (0..text.len()).map(|end| &text[..end]);
+    for body in bodies.chain(["{\"\\", "\\", "\"\\"]) {
+        assert!(Line::stored(body, hash, hash, hash).is_err(), "{body}");
+        assert!(Line::erased(body, hash, hash, hash).is_err(), "{body}");
+        let line =
+            format!(r#"{{"content":"{hash}","event":{body},"hash":"{hash}","previous":"{hash}"}}"#);
+        assert!(Line::parse(&line).is_err(), "{body}");
+    }
+}
+
+#[test]
 fn every_kind_of_event_is_read_as_it_was_written() {
     let call = CallNo(3);
     let hash = Hash::of(Domain::Policy, b"");
