@@ -54,6 +54,9 @@ pub(crate) struct Card {
     pub(crate) expired: bool,
     /// Whether the tool is declared in another way by now, so that a yes would be none.
     pub(crate) changed: bool,
+    /// Whether the call would change something else by now than when it was asked, so that the run
+    /// asks again after a yes.
+    pub(crate) other_change: bool,
 }
 
 /// What a tool shows of a call before it runs.
@@ -135,6 +138,7 @@ impl Card {
             until: None,
             expired: false,
             changed: false,
+            other_change: false,
         }
     }
 

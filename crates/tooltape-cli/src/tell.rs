@@ -80,7 +80,9 @@ impl Teller {
                 let judged = format!("{verdict} by {}", escape::line(rule));
                 told(self, &facts.call, &|told| told.judged = Some(judged.clone()))
             }
-            Event::CallAsked(question) => told(self, &question.call, &|told| told.answered.clear()),
+            Event::CallAsked(question) if question.attempt.is_none() => {
+                told(self, &question.call, &|told| told.answered.clear())
+            }
             Event::Answered { call, yes, attempt, by, .. } => {
                 let answer = match (yes, attempt, by) {
                     (true, Some(1..), _) => ", done again".to_owned(),

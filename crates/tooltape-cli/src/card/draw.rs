@@ -81,6 +81,10 @@ impl Card {
             let text = "its tool is another by now: a yes would be none, `resume` asks again";
             rows.push(Row::new("changed", text.to_owned()));
         }
+        if self.other_change {
+            let text = "it would change something else when it was asked: `resume` asks again";
+            rows.push(Row::new("changed", text.to_owned()));
+        }
         rows.extend(self.names());
         rows
     }

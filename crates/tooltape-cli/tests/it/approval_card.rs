@@ -71,11 +71,12 @@ fn a_card_says_all_that_a_yes_is_about() {
     assert_eq!(home.run(&["approve", "show", id, "--json"]).json(), listed[0]);
     assert_eq!(listed[0]["touches"][1]["path"], "HOME/here/f0.txt");
     assert_eq!(listed[0]["bounds"]["enforced_by"], "host");
-    // The file is another by now, and so is the change; what a yes is good for is not.
+    // The file is another by now, and so is the change; what was asked is not.
     home.write("f0.txt", "none\n");
     let now = home.run(&["approve", "show", id, "--json"]).json();
     assert_eq!(now["preview"]["shown"], "--- a/f0.txt\n+++ b/f0.txt\n@@ -1 +1 @@\n-none\n+ntwo\n");
     assert_eq!((&now["id"], &now["args_hash"]), (&listed[0]["id"], &listed[0]["args_hash"]));
+    assert_eq!((&listed[0]["other_change"], &now["other_change"]), (&json!(false), &json!(true)));
     home.write("f0.txt", "nothing\n");
     let now = home.run(&["approve", "show", id]).stdout;
     assert!(now.contains("change     cannot be shown: /edits/0/old: found nowhere"), "{now}");

@@ -68,7 +68,10 @@ impl Run {
             return pending.answer(Answer::Once);
         }
         let now_us = self.setup.clock.unix_us();
-        let Some(approver) = &self.setup.approver else { return Err(pending.unasked().into()) };
+        let approver = self.setup.approver.as_ref().filter(|_| !is_standing);
+        if approver.is_none() && !is_standing {
+            return Err(pending.unasked().into());
+        }
         if let Err(fault) = self.may_start(pending.call(), trail.wait.scope) {
             return Err(pending.failed(fault).into());
         }
@@ -84,10 +87,10 @@ impl Run {
                 asked
             }
         };
-        if is_standing {
+        let Some(approver) = approver else {
             trail.unwritten.push(answered(&question, &Answer::Run));
             return pending.answer(Answer::Run);
-        }
+        };
         pending.show(run, question.clone(), preview);
         // From here on the call waits, and is settled if nobody waits for it any more.
         trail.wait.begin(pending.call());
@@ -130,16 +133,23 @@ impl Run {
         before: AskedBefore<'b>,
     ) -> Result<(Option<&'b Questioned>, Option<Previewed>), Fault> {
         let (call, LiveRun { context, policy, .. }) = (pending.call(), self.live());
-        let (now_us, asks) = (self.setup.clock.unix_us(), (pending.rule(), *policy));
-        let holds = |it: &Question| it.holds((context.run, call.facts()), asks, now_us);
-        let known = before.last().filter(|it| holds(&it.question));
-        let was_shown = known.and_then(|it| it.question.shown).filter(|_| !before.may_show_else);
-        if !is_seen && was_shown.is_none() {
+        let asks = (pending.rule(), *policy);
+        let holds = |it: &&Questioned| {
+            let now_us = self.setup.clock.unix_us();
+            it.question.holds((context.run, call.facts()), asks, now_us)
+        };
+        let known = before.last().filter(holds);
+        // What an attempt since then did, it was allowed to do.
+        let is_bound = known.is_some_and(|it| it.started >= before.made);
+        let is_answered = known.is_some_and(|it| it.answer.is_some());
+        if !is_bound && (!is_seen || is_answered) {
             return Ok((known, None));
         }
         let preview = self.look_ahead(call, trail).await?;
-        let is_same = was_shown.is_none() || was_shown == shown(preview.as_ref());
-        Ok((known.filter(|_| is_same), preview))
+        let is_same = |it: &&Questioned| it.question.shown == shown(preview.as_ref());
+        // The time may be up by now.
+        let known = known.filter(holds).filter(|it| !is_bound || is_same(it));
+        Ok((known, preview))
     }
 
     /// Whether somebody approved what this rule asks about this tool for the whole run.
@@ -224,8 +234,8 @@ pub(super) struct AskedBefore<'b> {
     pub(super) questions: &'b [Questioned],
     /// The attempt that is in doubt, where the question is whether to make another.
     pub(super) attempt: Option<u32>,
-    /// Whether an attempt may itself have changed what a preview shows.
-    pub(super) may_show_else: bool,
+    /// The last attempt that may itself have changed what a preview shows.
+    pub(super) made: u32,
 }
 
 impl<'b> AskedBefore<'b> {

@@ -107,6 +107,8 @@ pub(super) struct Standing {
 pub(super) struct Questioned {
     pub(super) question: Question,
     pub(super) answer: Option<Result<(), String>>,
+    /// The last attempt that had started when it was asked.
+    pub(super) started: u32,
 }
 
 /// Something that was said between the user and the model.
@@ -225,8 +227,9 @@ impl Past {
                 begun.judged_under = Some(facts.context_kept().cloned());
             }
             Event::CallAsked(question) => {
-                let question = Question::clone(question);
-                self.begun(question.call).questions.push(Questioned { question, answer: None });
+                let (question, begun) = (Question::clone(question), self.begun(question.call));
+                let started = begun.started;
+                begun.questions.push(Questioned { question, answer: None, started });
             }
             Event::Answered { call, question, approval, yes, holds, told, .. } => {
                 let told = || told.clone().unwrap_or_default();

@@ -111,7 +111,7 @@ impl Run {
             call.saw(label);
         }
         *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = past.standing.clone();
-        // AskedBefore its number of calls says that this was done.
+        // Before its number of calls says that this was done.
         self.check_grants()?;
         self.calls.store(past.calls, Ordering::Relaxed);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = past.open.clone();
@@ -401,8 +401,8 @@ impl Run {
             },
             Judged::Refused(refused) => Err(refused.into()),
             Judged::Pending(pending) => {
-                let (questions, may_show_else) = (&begun.questions[..], known == Known::MayRepeat);
-                let before = AskedBefore { questions, attempt: None, may_show_else };
+                let made = if known == Known::MayRepeat { begun.started } else { 0 };
+                let before = AskedBefore { questions: &begun.questions, attempt: None, made };
                 self.ask(pending, trail, before).await
             }
         }
@@ -423,7 +423,7 @@ impl Run {
             return Err(Refused { call, fault }.into());
         }
         let (questions, attempt) = (&begun.questions[..], Some(begun.started));
-        let before = AskedBefore { questions, attempt, may_show_else: false };
+        let before = AskedBefore { questions, attempt, made: 0 };
         self.ask(Pending::again(call), trail, before).await
     }
 }

@@ -191,9 +191,10 @@ impl Progress {
                 (self.facts, self.fresh) = (Some((facts.clone(), rule.clone())), true);
             }
             Event::CallAsked(question) => {
-                if question.attempt.is_none() {
-                    // Whoever is asked again has not said yes.
-                    self.yes = None;
+                // Whoever is asked again has not said yes.
+                match question.attempt {
+                    None => self.yes = None,
+                    Some(_) => self.again = None,
                 }
                 self.question = Some(question.clone());
             }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use serde_json::json;
 use tooltape::{
-    Answer, CallNo, Clock, Domain, Effects, Event, Hash, MemoryTape, Preview, Proposal, Question,
-    Repeat, Rules, Run, RunId, Spec, ToolError, Toolbox, Verify, answer_question, input,
-    open_questions, tool_fn,
+    Answer, CallNo, Canon, Clock, Domain, Effects, Event, Hash, MemoryTape, OpenQuestion, Preview,
+    Proposal, Question, Repeat, Rules, Run, RunId, Spec, ToolError, Toolbox, Verify,
+    answer_question, input, open_questions, tool_fn,
 };
 
 use crate::stage::cut;
@@ -34,8 +36,13 @@ impl Till {
         self.paid.load(Ordering::SeqCst)
     }
 
-    /// A run that asks before it pays.
+    /// A run that asks before it pays, and waits for an answer.
     fn run(&self, tape: &MemoryTape) -> Run {
+        self.unasked(tape).pausing()
+    }
+
+    /// A run that must ask before it pays, and can ask nobody.
+    fn unasked(&self, tape: &MemoryTape) -> Run {
         let Till { content, paid } = self.clone();
         let hook = Preview::by("shows", move |pay: Pay| {
             let content = content.load(Ordering::SeqCst);
@@ -53,7 +60,7 @@ impl Till {
             async { Ok::<_, ToolError>("paid") }
         });
         let rules = Rules::allow_reads().ask_before_writes();
-        Run::new(&Toolbox::new([pay]).unwrap()).tape(tape.clone()).policy(rules).pausing()
+        Run::new(&Toolbox::new([pay]).unwrap()).tape(tape.clone()).policy(rules)
     }
 }
 
@@ -77,8 +84,9 @@ async fn a_yes_is_good_for_what_was_shown_and_anything_else_is_asked_about_again
         (9, Answer::Once, 9, true),
         (9, Answer::Once, 7, false),
         (9, Answer::Once, 0, false),
-        // Whoever was told that nothing can be shown said yes to whatever it is.
-        (0, Answer::Once, 7, true),
+        // Where nothing could be shown, a yes is good as long as nothing can.
+        (0, Answer::Once, 7, false),
+        (0, Answer::Once, 0, true),
         // Whoever lets the run do as it likes has seen one call of many.
         (9, Answer::Run, 7, true),
     ];
@@ -124,6 +132,73 @@ async fn a_call_that_began_as_it_was_shown_is_not_asked_about_for_what_it_change
         let settled = till.run(&tape).resume(run.id()).await.unwrap().settle_open().await;
         assert_eq!(settled.is_ok(), is_paid, "{died_after}");
         assert_eq!(till.paid() - paid, u64::from(is_paid), "{died_after}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_asked_after_an_attempt_is_bound_though_the_attempt_may_be_repeated() {
+    let (till, tape) = (Till::default(), MemoryTape::default());
+    till.holds(9);
+    let run = till.run(&tape).approver(|_| Box::pin(async { Answer::Once }));
+    run.batch(pay()).await.unwrap();
+    let records = tape.records(run.id());
+    let started = records.iter().position(|it| it.event.kind() == "call.started").unwrap();
+    let tape = cut(&records[..=started]);
+    // The yes has expired, so it is asked again what is done a second time.
+    let later = || Clock::fixed(Duration::from_secs(1 << 40));
+    let late = || till.run(&tape).clock(later());
+    late().resume(run.id()).await.unwrap().settle_open().await.unwrap_err();
+    let approval = open_questions(&tape, run.id()).await.unwrap()[0].question.approval;
+    answer_question(&tape, &later(), run.id(), approval, Answer::Once).await.unwrap();
+    till.holds(7);
+    let settled = late().resume(run.id()).await.unwrap().settle_open().await;
+    assert!(settled.is_err() && till.paid() == 1, "nobody said yes to paying 5 of 7");
+    let open = open_questions(&tape, run.id()).await.unwrap();
+    assert_eq!(open[0].question.question, 3, "it is asked about instead");
+}
+
+#[tokio::test]
+async fn a_yes_for_the_run_needs_nobody_who_could_be_asked() {
+    let (till, tape) = (Till::default(), MemoryTape::default());
+    till.holds(9);
+    let run = till.run(&tape);
+    run.batch(pay()).await.unwrap_err();
+    say(&tape, run.id(), Answer::Run).await;
+    till.holds(7);
+    let resumed = till.unasked(&tape).resume(run.id()).await.unwrap();
+    assert!(!resumed.settle_open().await.unwrap()[0].is_error);
+    assert!(!resumed.batch(pay()).await.unwrap()[0].is_error);
+    assert_eq!(till.paid(), 2);
+    let mut verify = Verify::default();
+    tape.lines(run.id()).unwrap().iter().for_each(|line| verify.line(line).unwrap());
+}
+
+#[tokio::test]
+async fn what_a_yes_is_good_for_is_the_hash_that_the_format_says() {
+    for cents in [9, 0] {
+        let (till, tape) = (Till::default(), MemoryTape::default());
+        till.holds(cents);
+        let run = till.run(&tape);
+        run.batch(pay()).await.unwrap_err();
+        let OpenQuestion { question, facts, .. } =
+            open_questions(&tape, run.id()).await.unwrap().remove(0);
+        let mut bound = json!({
+            "args_hash": facts.args_hash.to_string(),
+            "attempt": null,
+            "call": 1,
+            "definition": facts.definition().unwrap().to_string(),
+            "policy": question.policy.to_string(),
+            "question": 1,
+            "rule": Hash::of(Domain::Policy, question.rule.as_bytes()).to_string(),
+            "run": run.id().to_string(),
+            "tool": facts.tool().unwrap().to_string(),
+            "until_us": question.until_us,
+        });
+        if cents > 0 {
+            bound["shown"] = Hash::of(Domain::Preview, b"9 - 5").to_string().into();
+        }
+        let bound = Canon::of(&bound).unwrap();
+        assert_eq!(question.approval, Hash::of(Domain::Approval, bound.as_str().as_bytes()));
     }
 }
 

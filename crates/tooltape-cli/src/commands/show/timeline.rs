@@ -119,7 +119,7 @@ fn rows(reel: &Reel) -> BTreeMap<CallNo, Row> {
             Event::Proposed(facts) => {
                 (row.name, row.proposed) = (facts.name.to_string(), at);
             }
-            Event::CallAsked(_) => row.answered = None,
+            Event::CallAsked(question) if question.attempt.is_none() => row.answered = None,
             Event::Answered { .. } => row.answered = Some(at),
             Event::Started { .. } => row.started.push(at),
             Event::Retried { .. } => row.failed.push(at),
