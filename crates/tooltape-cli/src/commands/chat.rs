@@ -141,10 +141,11 @@ fn is_attended() -> bool {
 /// The next line, or nothing at the end of the input and after Ctrl-C.
 async fn ask(context: &Context<'_>, stage: &Stage<'_>) -> Result<Option<String>> {
     loop {
+        // Whoever sees the prompt may press at once.
+        let presses = stage.stop.presses();
         if is_attended() {
             context.out.prompt(&paint(STRONG, "> "));
         }
-        let presses = stage.stop.presses();
         let line = tokio::select! {
             line = tokio::task::spawn_blocking(line) => line,
             () = stage.stop.pressed(presses + 1) => return Ok(None),

@@ -306,6 +306,8 @@ fn ctrl_c_interrupts_the_model_closes_its_connection_and_the_chat_goes_on() {
     terminal.interrupts();
     is_gone.recv().unwrap();
     terminal.shows("the turn ended: interrupted");
+    // Its prompt, lest it be taken for the one after the answer.
+    terminal.shows_again("> ");
     terminal.types("Again.\n");
     terminal.shows("Back.");
     terminal.shows_again("> ");
