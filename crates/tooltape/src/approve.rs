@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::canon::{Canon, Domain, Hash};
+use crate::fault::ToolError;
 use crate::id::{CallNo, RunId, ToolId};
 use crate::proposal::Facts;
 
@@ -34,6 +35,15 @@ pub struct Question {
     pub shown: Option<Hash>,
     /// What a yes is good for.
     pub approval: Hash,
+}
+
+/// What a call would change, or why that cannot be shown.
+pub(crate) type Previewed = Result<String, ToolError>;
+
+/// The hash of a preview, unless there is none to see.
+pub(crate) fn shown(preview: Option<&Previewed>) -> Option<Hash> {
+    let text = preview?.as_ref().ok()?;
+    Some(Hash::of(Domain::Preview, text.as_bytes()))
 }
 
 /// What an approval is the hash of, in canonical form.
@@ -67,6 +77,12 @@ impl Question {
             Question { call, question: no, attempt, rule, policy, until_us, shown, approval };
         question.approval = question.approval_of(run, facts);
         question
+    }
+
+    /// Whether it was asked about just this change, as [`Run::preview`](crate::Run::preview) shows
+    /// it now; where nothing could be shown then, whether nothing can.
+    pub fn showed(&self, preview: Option<&Result<String, ToolError>>) -> bool {
+        self.shown == shown(preview)
     }
 
     /// What a yes is good for, where this is the call.

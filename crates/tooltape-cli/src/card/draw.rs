@@ -82,7 +82,8 @@ impl Card {
             rows.push(Row::new("changed", text.to_owned()));
         }
         if self.other_change {
-            let text = "it would change something else when it was asked: `resume` asks again";
+            let text =
+                "it would have changed something else when it was asked: `resume` asks again";
             rows.push(Row::new("changed", text.to_owned()));
         }
         rows.extend(self.names());

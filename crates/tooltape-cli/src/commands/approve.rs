@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tooltape::{
-    Answer, AnswerError, Clock, Domain, Hash, OpenQuestion, Record, Registered, Run, RunId,
-    RunStatus, RunSummary, RunsQuery, answer_question, open_questions,
+    Answer, AnswerError, Clock, Hash, OpenQuestion, Record, Registered, Run, RunId, RunStatus,
+    RunSummary, RunsQuery, answer_question, open_questions,
 };
 
 use super::Context;
@@ -61,9 +61,7 @@ impl Known {
             Some(args) => self.run.preview(&facts.name, args).await,
             None => None,
         };
-        let shown = preview.as_ref().and_then(|preview| preview.as_ref().ok());
-        let shown = shown.map(|text| Hash::of(Domain::Preview, text.as_bytes()));
-        let other_change = shown != open.question.shown;
+        let other_change = !open.question.showed(preview.as_ref());
         Card { other_change, ..card.with_tool(tool, &self.setting, preview) }
     }
 }

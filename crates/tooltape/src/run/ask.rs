@@ -10,10 +10,9 @@ use super::inside::dropped_safely;
 use super::past::{Questioned, Standing};
 use super::trail::Trail;
 use super::{LiveRun, Run, cancelled};
-use crate::approve::Question;
+use crate::approve::{Previewed, Question, shown};
 use crate::call::Call;
-use crate::canon::{Domain, Hash};
-use crate::fault::{Executed, Fault, ToolError};
+use crate::fault::{Executed, Fault};
 use crate::grant::Asked;
 use crate::perform::unrecorded;
 use crate::policy::{Answer, Approver, Halted, Pending, Permit, Refused};
@@ -146,7 +145,7 @@ impl Run {
             return Ok((known, None));
         }
         let preview = self.look_ahead(call, trail).await?;
-        let is_same = |it: &&Questioned| it.question.shown == shown(preview.as_ref());
+        let is_same = |it: &&Questioned| it.question.showed(preview.as_ref());
         // The time may be up by now.
         let known = known.filter(holds).filter(|it| !is_bound || is_same(it));
         Ok((known, preview))
@@ -225,9 +224,6 @@ impl Run {
     }
 }
 
-/// What a call would change, or why that cannot be shown.
-type Previewed = Result<String, ToolError>;
-
 /// What was asked about a call before.
 #[derive(Clone, Copy, Default)]
 pub(super) struct AskedBefore<'b> {
@@ -248,12 +244,6 @@ impl<'b> AskedBefore<'b> {
     fn next(&self) -> u32 {
         u32::try_from(self.questions.len()).unwrap_or(u32::MAX).saturating_add(1)
     }
-}
-
-/// The hash of a preview, unless there is none to see.
-fn shown(preview: Option<&Previewed>) -> Option<Hash> {
-    let text = preview?.as_ref().ok()?;
-    Some(Hash::of(Domain::Preview, text.as_bytes()))
 }
 
 /// What an answer comes to.

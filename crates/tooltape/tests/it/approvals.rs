@@ -41,7 +41,7 @@ async fn say(tape: &MemoryTape, run: RunId, answer: Answer) -> Result<(), Answer
 }
 
 /// Every record is in order: no answer to what nobody asked, no start without a yes.
-fn sound(tape: &MemoryTape, run: RunId) {
+pub(crate) fn sound(tape: &MemoryTape, run: RunId) {
     let mut verify = Verify::default();
     tape.lines(run).unwrap().iter().for_each(|line| verify.line(line).unwrap());
 }

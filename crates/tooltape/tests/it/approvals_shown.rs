@@ -11,6 +11,7 @@ use tooltape::{
     answer_question, input, open_questions, tool_fn,
 };
 
+use crate::approvals::sound;
 use crate::stage::cut;
 
 /// What to pay.
@@ -111,8 +112,7 @@ async fn a_yes_is_good_for_what_was_shown_and_anything_else_is_asked_about_again
             till.run(&tape).resume(run.id()).await.unwrap().settle_open().await.unwrap();
             assert_eq!(till.paid(), 1);
         }
-        let mut verify = Verify::default();
-        tape.lines(run.id()).unwrap().iter().for_each(|line| verify.line(line).unwrap());
+        sound(&tape, run.id());
     }
 }
 
@@ -169,8 +169,7 @@ async fn a_yes_for_the_run_needs_nobody_who_could_be_asked() {
     assert!(!resumed.settle_open().await.unwrap()[0].is_error);
     assert!(!resumed.batch(pay()).await.unwrap()[0].is_error);
     assert_eq!(till.paid(), 2);
-    let mut verify = Verify::default();
-    tape.lines(run.id()).unwrap().iter().for_each(|line| verify.line(line).unwrap());
+    sound(&tape, run.id());
 }
 
 #[tokio::test]
